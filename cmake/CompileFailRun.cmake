@@ -2,6 +2,7 @@
 # One compile-fail test: cmake -DCOMPILER= -DINCLUDE= -DPREFIX= -DMODE=rejected|accepted -DSOURCE= -P CompileFailRun.cmake
 # With -DMODE=precompile: the header PREFIX, which all cases begin with.
 # With -DMODE=first_lines: as rejected, behind host.hpp without a precompiled header, and the first expectation stands in the first 5 lines.
+# A case with '// expect-warning: text' in place of '// expect-error:' compiles in both ways; the warning must come, and not for its twin.
 # Refused means refused for the stated reason, and briefly: that is what the user reads.
 
 set(max_errors 3)
@@ -19,6 +20,27 @@ set(define)
 if(MODE STREQUAL "rejected" OR MODE STREQUAL "first_lines")
   file(READ "${SOURCE}" text)
   string(REGEX MATCHALL "// expect-error: [^\n]+" expectations "${text}")
+  string(REGEX MATCHALL "// expect-warning: [^\n]+" warnings "${text}")
+  if(warnings)
+    list(FILTER command EXCLUDE REGEX "-Wno-deprecated-declarations")
+    list(APPEND command -Wdeprecated-declarations)
+    execute_process(COMMAND ${command} -fsyntax-only "${SOURCE}" RESULT_VARIABLE twin OUTPUT_VARIABLE of_twin ERROR_VARIABLE of_twin)
+    execute_process(COMMAND ${command} -fsyntax-only -DTESSERA_EXPECT_ERROR "${SOURCE}" RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT twin EQUAL 0 OR NOT result EQUAL 0)
+      message(FATAL_ERROR "${SOURCE} does not compile with ${COMPILER}:\n${of_twin}\n${output}")
+    endif()
+    list(GET warnings 0 first)
+    foreach(warning IN LISTS warnings)
+      string(REPLACE "// expect-warning: " "" wanted "${warning}")
+      string(STRIP "${wanted}" wanted)
+      string(FIND "${output}" "${wanted}" said)
+      string(FIND "${of_twin}" "${wanted}" said_of_twin)
+      if(said EQUAL -1 OR (warning STREQUAL first AND NOT said_of_twin EQUAL -1))
+        message(FATAL_ERROR "${SOURCE} (${COMPILER}): the warning must say '${wanted}', and not for the twin:\n${output}\n---- the twin\n${of_twin}")
+      endif()
+    endforeach()
+    return()
+  endif()
   if(NOT expectations)
     message(FATAL_ERROR "${SOURCE} has no line '// expect-error: text', so any mistake in it would pass")
   endif()

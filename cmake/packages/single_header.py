@@ -33,6 +33,10 @@ LICENSE = "// SPDX-License-Identifier: Apache-2.0"
 TOKEN = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|R"([^()\\\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
+# What every header begins and ends with.
+BEGIN, END = "tessera/base/begin_header.inl", "tessera/base/end_header.inl"
+
+
 class Refused(Exception):
     """What is wrong with the tree, as a sentence."""
 
@@ -76,7 +80,7 @@ class Joined:
 
     def add(self, name, by, conditions):
         """Puts a header here, with what it includes; `conditions` is how many #if are open around it."""
-        if name in self.once:
+        if name in self.once or name in (BEGIN, END):  # both stand once around all
             return
         text = self.read(name, by)
         has_once = any(free and ONCE.match(line) for _, line, free in lines_of(text))
@@ -153,7 +157,8 @@ def join(include, roots):
            "#ifdef TESSERA_VERSION",
            '#error "tessera: this one header takes the place of those below tessera/; include it alone"', "#endif", "",
            *(f"#include <{name}>" for name in sorted(joined.standard))]
-    return "\n".join(top + joined.out) + "\n"
+    around = [(include / name).read_text(encoding="utf-8").replace(LICENSE + "\n", "").replace("// clang-format off\n", "") if (include / name).is_file() else "" for name in (BEGIN, END)]
+    return "\n".join(top + [around[0]] + joined.out + [around[1]]) + "\n"
 
 
 def main():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core, the executor and the CUDA backend. Needs cudart, cuDNN 9, cublasLt, NCCL and NVRTC to link, and no nvcc.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -26,3 +27,5 @@ using devices = local_devices;
 } // namespace cuda
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

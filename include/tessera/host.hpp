@@ -2,6 +2,7 @@
 // The core, the executor and the host backend. refine() has a header of its own, backend/host/refine.hpp: it includes the searches, which a program
 // that trains does not need.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -26,3 +27,5 @@ using devices = local_devices;
 } // namespace host
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

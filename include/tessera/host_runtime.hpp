@@ -2,6 +2,7 @@
 // The core, and a trainer on the host that is compiled once, in the library tessera::host_runtime: what host.hpp has for training and predicting, at a
 // fifth of its cost to compile. sharded is in host.hpp alone, refine in backend/host/refine.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -24,3 +25,5 @@ using devices = local_devices;
 } // namespace host
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

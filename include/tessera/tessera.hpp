@@ -2,6 +2,7 @@
 // Everything that depends on no backend, base to search, but what is costly to include and used by few: pipelines
 // (schedule/, search/pipeline.hpp), device graphs, MCMC.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
 
@@ -42,3 +43,5 @@
 #include "tessera/strategy/strategy.hpp"
 #include "tessera/strategy/typed_strategy.hpp"
 #include "tessera/version.hpp"
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The version of the library, for the preprocessor and for programs. CMake reads the three numbers from here.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #define TESSERA_VERSION_MAJOR 0
 #define TESSERA_VERSION_MINOR 2
@@ -23,3 +24,5 @@ inline constexpr char library_version[] =
 
 #undef TESSERA_TEXT_OF
 #undef TESSERA_VERSION_TEXT
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: the node refers to an input or node that does not come before it
 // expect-error: layer<fc2>
+// expect-error: missing<fc1>
 // expect-error: found<0>
 // expect-error: needed<1>
 #include <tessera/net/dag.hpp>

@@ -21,7 +21,7 @@ constexpr ts::index_t batch = 8;
 
 template <class Net>
 std::string verdict(ts::index_t samples = batch) {
-    return test_support::message_of([&] { ts::describe<Net>(samples); });
+    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(samples); });
 }
 
 /// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by both.
@@ -111,6 +111,7 @@ TEST_CASE("parts that do not fit together") {
         rule::network_has_no_loss, "(the network itself)", "", 0, 1);
     check<ts::sequential<ts::relu, ts::cross_entropy>, ts::sequential<ts::features<3>, ts::relu, ts::cross_entropy>>(
         rule::input_not_first, "(the network itself)", "", 0, 1);
+    check<on_features<int, fc<8>>, on_features<fc<8>>>(rule::no_layer, "int", "", 0, 1);
 }
 
 TEST_CASE("a batch has at least one sample") {

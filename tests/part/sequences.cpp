@@ -21,7 +21,7 @@ using ts::make_shape;
 
 template <class Net>
 std::string words(ts::index_t batch = 4) {
-    return test_support::message_of([&] { ts::describe<Net>(batch); });
+    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(batch); });
 }
 
 int count(const ts::graph& g, ts::op_kind kind) {
@@ -126,7 +126,8 @@ TEST_CASE("chains and attention to what is not there are refused") {
     CHECK(words<on_sequence<astray>>() == text_of_rule(ts::rule::tap_not_saved, "nothing", "", 0, 1));
     struct lost : ts::dag<ts::input<truth, ts::tokens<2>>, ts::chain<scores, target, target_words>,
                           ts::node<loss, ts::cross_entropy, scores, truth>> {};
-    CHECK(words<lost>() == text_of_rule(ts::rule::unknown_node, "scores", "", 0, 1));
+    CHECK(words<lost>() == "tessera: " + std::string(ts::to_text(ts::rule::unknown_node)) +
+                               " [layer scores, missing target, found 0, needed 1]");
 }
 
 // In constant expressions too.

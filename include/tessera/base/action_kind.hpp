@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pipeline does with a micro-batch in a stage.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -21,3 +22,5 @@ constexpr const char* to_text(action_kind k) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The upper half of an fp32 number: 8 bits of exponent, 7 of mantissa.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <bit>
 #include <cstdint>
@@ -36,3 +37,5 @@ constexpr Real round_to_bf16(Real x) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intervals, boxes (products of intervals) and shapes of tensors.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -158,3 +159,5 @@ constexpr const char* to_text(element e) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time that only grows. (<chrono> costs 0.3 s to include.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <ctime>
@@ -22,3 +23,5 @@ inline std::int64_t nanoseconds_now() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

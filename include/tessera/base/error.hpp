@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exception that every user error reaches the user as.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <stdexcept>
 
@@ -12,3 +13,5 @@ struct error : std::runtime_error {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

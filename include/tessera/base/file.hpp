@@ -2,6 +2,7 @@
 // Files read whole and written whole: regular files alone, of a bounded size. A reader sees the old contents or the new ones, never a part; what
 // several processes add to one file is merged under a lock; a process that is killed leaves nothing behind that the next writer does not remove.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -366,3 +367,5 @@ void update(const std::string& path, std::size_t most, Edit&& edit, int patience
 }
 
 } // namespace tessera::files
+
+#include "tessera/base/end_header.inl"

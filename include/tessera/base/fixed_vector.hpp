@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A vector of fixed capacity that lives in constant expressions and never allocates.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 
@@ -43,3 +44,5 @@ struct fixed_vector {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

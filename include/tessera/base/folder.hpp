@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders written whole: a reader sees the old folder or the new one. What is removed is what was made here: folders of files of known names, no links followed.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -281,3 +282,5 @@ private:
 };
 
 } // namespace tessera::files
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names for a language's identifiers, one for each text that is asked for: for those who write programs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <set>
 #include <string>
@@ -46,3 +47,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

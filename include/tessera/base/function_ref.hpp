@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reference to something that can be called. (<functional> costs 0.2 s to include.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 namespace tessera {
 
@@ -29,3 +30,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

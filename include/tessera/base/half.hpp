@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IEEE 754's binary16 as files have it, as fp32, which holds all of its numbers exactly.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cmath>
 #include <cstdint>
@@ -19,3 +20,5 @@ inline float float_of_half(std::uint16_t half) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

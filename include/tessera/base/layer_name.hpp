@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer is called: the name of its type with its template arguments, the same on every compiler.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/type_name.hpp"
 
@@ -236,3 +237,5 @@ constexpr const layer_name& name_of_layer() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

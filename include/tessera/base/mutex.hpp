@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutual exclusion by POSIX. (<mutex> costs 0.2 s to include.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <pthread.h>
 
@@ -32,3 +33,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may have meant who wrote a name that does not exist.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <algorithm>
 #include <string>
@@ -71,3 +72,5 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

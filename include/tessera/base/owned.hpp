@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sole owner. (<memory> costs 0.1 s to include, and every std::unique_ptr a dozen instantiations.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 namespace tessera {
 
@@ -50,3 +51,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

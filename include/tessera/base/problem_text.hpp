@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an exception says of a broken rule that no layer is to blame for.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/rules.hpp"
@@ -40,3 +41,5 @@ inline void require(const problem& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

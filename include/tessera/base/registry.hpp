@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is chosen by name: lists of records, each with a name, a line about it and options by name, and how one is found in them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/nearest.hpp"
@@ -197,3 +198,5 @@ void require_options(const Record& r, const option_values& given, const std::str
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The rules that a network or a strategy can break. Every rule is written once: a broken one becomes a compile error whose text
 // names the layer, the dimension and the numbers, or, for values that come at run time, an exception with the same words.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/action_kind.hpp"
 #include "tessera/base/box.hpp"
@@ -58,6 +59,7 @@ inline constexpr bool never = false;
     rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \
     rule(tap_saved_twice, "two taps have the same name") \
     rule(input_not_first, "a sequential network starts with its input, such as image<> or features<>") \
+    rule(no_layer, "a part of the network is no layer; inherit publicly from one, as in struct fc1 : ts::linear<10> {}") \
     rule(unknown_node, "the node refers to an input or node that does not come before it") \
     rule(node_named_twice, "two inputs or nodes of the network have the same name") \
     rule(too_many_names, "a network has too many inputs, named nodes and saved tensors") \
@@ -205,6 +207,7 @@ struct problem {
     int action = -1;    ///< the action_kind of a schedule's action, or -1 ...
     int stage = -1;     ///< ... and its stage
     int micro_batch = -1;
+    int missing = -1; ///< which of the tensors that an operator reads by name is not there
 
     constexpr explicit operator bool() const { return broken != rule::none; }
 };
@@ -222,6 +225,8 @@ template <int Number>
 struct dimension; ///< of a tensor, counted from 0
 template <class Entry>
 struct saying; ///< what a strategy says, where no layer is to blame
+template <class Name>
+struct missing; ///< what a node reads and no input or node before it is called
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define TESSERA_WORDS_IN_TYPES // g++ names the type first and prints the words of a static_assert last
@@ -304,3 +309,5 @@ constexpr bool refuse() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

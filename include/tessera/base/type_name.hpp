@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of a type as the user wrote it, and a key that identifies a type as a value.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <string_view>
@@ -51,3 +52,5 @@ template <class T>
 inline constexpr type_key key_of = detail::hash_text(detail::decorated_name<T>());
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // OptCNN's additive cost model (ICML 2018, section 4): the step time is the sum over operators of t_C + t_S and over edges of
 // t_X, nothing overlapping. All times are whole nanoseconds, so that tables built by the compiler equal those built at run time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/redistribute.hpp"
 #include "tessera/machine/machine.hpp"
@@ -287,3 +288,5 @@ index_t total_cost(const Graph& g, const strategy& s, const machine& on) {
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

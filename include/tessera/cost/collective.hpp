@@ -2,6 +2,7 @@
 // What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the routes of a
 // cluster, where transfers that share a lane share its bandwidth.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 
@@ -261,3 +262,5 @@ inline collective_choice all_reduce_halves(const cluster& on, const std::vector<
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

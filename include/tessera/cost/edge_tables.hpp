@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // edge_times() at run time, many times as fast: most pairs of configurations are priced without a look at their shards.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/tiling.hpp"
 
@@ -263,3 +264,5 @@ std::vector<index_t> edge_table(const Tiles& from, const Tiles& to, index_t elem
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

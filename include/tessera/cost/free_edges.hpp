@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an edge of the additive model takes at least, wherever the shards of its two operators run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/tiling.hpp"
 
@@ -85,3 +86,5 @@ inline std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from, const 
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

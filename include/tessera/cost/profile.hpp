@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task times that somebody has measured.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/task/compute.hpp"
@@ -74,3 +75,5 @@ private:
 };
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

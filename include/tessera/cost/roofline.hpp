@@ -2,6 +2,7 @@
 // How long a device computes by the roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): the longer of its arithmetic and its
 // memory traffic, each at the share of the peak that such operations reach.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/device_graph.hpp"
 #include "tessera/op/attributes.hpp"
@@ -49,3 +50,5 @@ constexpr index_t roofline_time(const work& w, const device_class& on, const roo
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

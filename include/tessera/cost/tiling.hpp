@@ -2,6 +2,7 @@
 // The additive model's edges for all pairs of configurations at once. Shards are boxes, so that overlaps are products over dimensions:
 // what two configurations have in common along one dimension is worked out once for every pair of pieces.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/additive.hpp"
 
@@ -285,3 +286,5 @@ constexpr void edge_times(const From& from, const To& to, index_t element_bytes,
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

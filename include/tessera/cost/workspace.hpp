@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Working memory that a task takes beside its operands, for a machine that nobody has: as where a convolution is a product of matrices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/analysis.hpp"
 
@@ -35,3 +36,5 @@ constexpr index_t workspace_bytes(const description& d, const interval* ranges) 
 }
 
 } // namespace tessera::cost
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract between the executor and a backend, whole: what every backend has, and, each with its default, what one may have besides.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/evaluation.hpp"
@@ -234,3 +235,5 @@ void run_between(B& b, const addresses& where, const run_state& state, int first
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches: what a step takes. Anything with `inputs`, `labels` and `size`, or the inputs of a network by name.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/input_data.hpp"
 #include "tessera/net/describe.hpp"
@@ -255,3 +256,5 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which samples of a batch the devices of a process read.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/plan/plan.hpp"
@@ -36,3 +37,5 @@ inline void require_own_samples(const plan& p, const process_group* group, index
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

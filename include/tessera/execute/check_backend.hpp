@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a backend computes every operator of a network, asked while it is compiled.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/net/describe.hpp"
@@ -37,3 +38,5 @@ struct check_backend {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients that a device compresses, and the sum of those that all have sent: what runs these tasks of a plan on the processor.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/store.hpp"
 #include "tessera/plan/parts.hpp"
@@ -70,3 +71,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

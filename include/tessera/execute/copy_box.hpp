@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and sums of boxes between dense tiles in host memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/op/description.hpp"
@@ -131,3 +132,5 @@ inline void store_numbers(element type, const float* from, index_t count, std::b
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

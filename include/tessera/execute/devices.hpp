@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices that a process trains on, as a value.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -146,3 +147,5 @@ using default_backend = typename detail::choose_default < requires {
 > ::template of<Net>::type;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an evaluation of a batch says.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/op/elementwise.hpp"
@@ -94,7 +95,7 @@ inline void merge_leaders(const box& all, const box& part, std::span<const row_l
 /// Counts rows whose leader is the label's, but for those of a label that the loss `a` ignores.
 inline void count_correct(const op_attributes& a, std::span<const row_leader> leaders, const std::int32_t* labels,
                           evaluation& e) {
-    auto* const ignored = record_of(a).ignored;
+    const auto& ignored = record_of(a).ignored;
     for (const row_leader& best : leaders) {
         const std::int32_t label = *labels++;
         if (ignored != nullptr && label == ignored(a)) {
@@ -108,3 +109,5 @@ inline void count_correct(const op_attributes& a, std::span<const row_leader> le
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The executor walks a bound plan: every list is run in order and waits only where the plan says so. A device's communication stream has a
 // thread of its own, and so has its queue, which may go on when a run has ended.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/execute/backend.hpp"
@@ -556,3 +557,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the parameters before training.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/paths.hpp"
 #include "tessera/op/mask.hpp"
@@ -166,3 +167,5 @@ inline void initialize(const graph_view& g, int parameter, std::uint64_t seed, s
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

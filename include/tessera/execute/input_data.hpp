@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs of a batch, and what a network asks of them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/lengths.hpp"
@@ -68,7 +69,7 @@ inline std::string place_of(const shape& s, index_t number) {
 inline void check_integers(const input_data& x, index_t count, const graph_view& g, int op, int slot) {
     const bool is_loss = g.is_loss(op);
     const op_attributes& a = g.ops[op].attributes;
-    auto* const ignored = record_of(a).ignored;
+    const auto& ignored = record_of(a).ignored;
     const bool ignores = ignored != nullptr && slot == 1;
     const index_t other = ignores ? ignored(a) : 0;
     const auto* numbers = static_cast<const std::int32_t*>(x.data);
@@ -199,3 +200,5 @@ inline index_t check_inputs(const graph_view& g, std::span<const input_data> inp
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

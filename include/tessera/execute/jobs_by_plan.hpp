@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a backend has prepared, plan by plan, so that it can let go of a plan's.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/base/owned.hpp"
@@ -47,3 +48,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

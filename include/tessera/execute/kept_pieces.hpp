@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a store keeps between steps, piece by piece as devices hold it: for files that no process has to hold whole (io/checkpoint.hpp).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/function_ref.hpp"
 #include "tessera/execute/backend.hpp"
@@ -300,3 +301,5 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

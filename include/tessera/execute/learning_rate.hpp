@@ -2,6 +2,7 @@
 // Schedules of the learning rate: functions from the number of the step, counted from 0, to the rate of that step. Any callable of the
 // user's own with that signature serves as well.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
@@ -141,3 +142,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes of one node send to those of another: memory, and the number by which these know that it has come.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -72,3 +73,5 @@ struct letter {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

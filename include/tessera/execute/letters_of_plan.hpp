@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The letters that a process sends while it runs a plan over several nodes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/plan/between_nodes.hpp"
@@ -181,3 +182,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a network.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/base/owned.hpp"
@@ -74,3 +75,5 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step whose loss is not a finite number changes nothing: who sees that, who has to know it, and what is put back.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/execute/run_report.hpp"
 #include "tessera/execute/store.hpp"
 #include "tessera/plan/loss_rows.hpp"
@@ -73,7 +75,7 @@ public:
         }
         body();
         for (const float x : w.rows) {
-            if (!std::isfinite(x)) {
+            if (!is_finite(x)) {
                 run.report->refuse(run.step);
             }
         }
@@ -137,3 +139,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,8 +2,10 @@
 // How good predictions are, as values that add up over batches: the best classes of a row, accuracy among the best k, confusion matrices with mean
 // intersection over union, perplexity.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/execute/evaluation.hpp"
 #include "tessera/execute/prediction.hpp"
 
@@ -59,8 +61,8 @@ private:
 
 /// Whether class `a` comes before `b`: its logit is larger, of equal ones its number less. NaN comes last.
 inline bool comes_first(const ranked_class& a, const ranked_class& b) {
-    if (std::isnan(a.logit) || std::isnan(b.logit)) {
-        return std::isnan(b.logit) && (!std::isnan(a.logit) || a.number < b.number);
+    if (is_nan(a.logit) || is_nan(b.logit)) {
+        return is_nan(b.logit) && (!is_nan(a.logit) || a.number < b.number);
     }
     return a.logit > b.logit || (a.logit == b.logit && a.number < b.number);
 }
@@ -169,8 +171,8 @@ public:
         index_t there = 0;
         for (index_t c = 0; c < classes_; ++c) {
             const double own = intersection_over_union(c);
-            sum += std::isnan(own) ? 0 : own;
-            there += std::isnan(own) ? 0 : 1;
+            sum += is_nan(own) ? 0 : own;
+            there += is_nan(own) ? 0 : 1;
         }
         return there > 0 ? sum / static_cast<double>(there) : 0;
     }
@@ -184,3 +186,5 @@ private:
 inline double perplexity(double loss) { return std::exp(loss); }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

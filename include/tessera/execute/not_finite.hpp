@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of numbers that are not finite: where they come from, as far as inputs and parameters show it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/net/paths.hpp"
 
@@ -12,7 +14,7 @@ namespace tessera::detail {
 
 inline bool is_finite(std::span<const float> x) {
     for (const float v : x) {
-        if (!std::isfinite(v)) {
+        if (!tessera::is_finite(v)) {
             return false;
         }
     }
@@ -30,7 +32,7 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
         const input_data& batch = inputs[input_number(g, t)];
         const index_t each = x.extents.volume() / x.extents[0];
         for (index_t i = 0; i < batch.elements; ++i) {
-            if (!std::isfinite(static_cast<const float*>(batch.data)[i])) {
+            if (!tessera::is_finite(static_cast<const float*>(batch.data)[i])) {
                 return "input " + std::string(x.name) + " is not finite in sample " + std::to_string(i / each) +
                        "; look at the data";
             }
@@ -47,3 +49,5 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Micro-benchmarks of operators in shards: how long their forward and backward runs take, and each task, beside what a simulation predicts.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/execute/timing.hpp"
@@ -248,3 +249,5 @@ inline std::string to_text(const std::vector<task_timing>& rows) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

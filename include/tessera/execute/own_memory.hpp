@@ -2,6 +2,7 @@
 // Backends with memory of their own in a group of processes: each process has that of its own devices, and copies, in
 // the processor's memory, of what it reads of the others'.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/store.hpp"
@@ -144,3 +145,5 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

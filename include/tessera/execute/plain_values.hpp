@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results as plain numbers, whatever shards and formats hold them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/store.hpp"
@@ -53,3 +54,5 @@ private:
 };
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

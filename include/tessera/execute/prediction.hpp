@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a prediction runs: the operators that the wanted tensors need, in the places that the strategy gives them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/paths.hpp"
@@ -89,3 +90,5 @@ inline std::vector<int> all_predictions(const graph_view& g) {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

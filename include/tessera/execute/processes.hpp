@@ -2,6 +2,7 @@
 // Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one of them fails. How they
 // come to share memory is for who makes the group (ranks/mpi.hpp).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/error.hpp"
@@ -540,3 +541,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Magnitude pruning: the smallest weights of a parameter become zero and stay so, on a schedule. Kernels stay dense.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/op/optimizer.hpp"
@@ -73,7 +75,7 @@ inline std::vector<char> pruned_at(std::span<const float> weights, double fracti
     const auto wanted = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n)));
     const std::size_t more = wanted > n - left.size() ? wanted - (n - left.size()) : 0;
     const auto magnitude = [&](std::size_t i) { // what is not a number comes last
-        return std::isnan(weights[i]) ? std::numeric_limits<float>::infinity() : std::abs(weights[i]);
+        return is_nan(weights[i]) ? std::numeric_limits<float>::infinity() : std::abs(weights[i]);
     };
     const auto smaller = [&](std::size_t a, std::size_t b) {
         const float x = magnitude(a);
@@ -141,3 +143,5 @@ double pruned_share(const Session& s, int parameter) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

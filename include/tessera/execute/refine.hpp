@@ -2,6 +2,7 @@
 // Never worse than the obvious (docs/architecture.md#laws): what a model of costs found is measured on the real devices
 // against what everybody knows, and the fastest stays.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/number_text.hpp"
@@ -275,3 +276,5 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

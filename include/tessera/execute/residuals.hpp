@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What devices have left out of compressed gradients (error feedback), which a store keeps from step to step.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/execute/store.hpp"
@@ -54,3 +55,5 @@ inline void forget_residuals(const parameter_store& store, const process_group* 
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tasks of a run find besides their results: losses and parameters that are no finite numbers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <atomic>
 #include <cstdint>
@@ -56,3 +57,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

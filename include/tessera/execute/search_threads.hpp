@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads of the host for the searches of search/, which make none of their own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/thread_pool.hpp"
 
@@ -35,3 +36,5 @@ inline search::thread_pool search_threads(int threads = 0) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network in training on the devices of this process: plans, parameters and the threads that run them, for networks as values.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/batch_parts.hpp"
 #include "tessera/execute/device_turn.hpp"
@@ -203,7 +205,7 @@ public:
         run(r, {&batch, 1}, {}, nullptr);
         evaluation e;
         e.loss = total_loss(r, 0);
-        if (!std::isfinite(e.loss)) {
+        if (!is_finite(e.loss)) {
             throw error("tessera: the loss of an evaluation is not a finite number: " + cause_of_loss(inputs));
         }
         count_correct(r, inputs, e);
@@ -558,7 +560,7 @@ private:
         run(r, batches, rates, measured, whole);
         const std::uint64_t end = before + batches.size();
         const double first = queues_tasks<B> ? total_loss(r, 0) : 0; // once: it comes from devices, of all processes
-        if (!std::isfinite(first)) {                                 // which its updates have seen on the devices
+        if (!is_finite(first)) {                                     // which its updates have seen on the devices
             report_->refuse(before);
         }
         const std::uint64_t taken = report_->refused() < end ? report_->refused() : end;
@@ -916,7 +918,7 @@ private:
                 continue;
             }
             const op_node& o = g.ops[op];
-            auto* const weigh = record_of(o.attributes).rows_weigh;
+            const auto& weigh = record_of(o.attributes).rows_weigh;
             double over = static_cast<double>(r.key.size.samples);
             if (weigh != nullptr) {
                 const auto handed_in = [&](int k) {
@@ -1028,3 +1030,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One operator in shards, or a chain of them, without a network around it: for micro-benchmarks, and to look at what a split costs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
@@ -226,3 +227,5 @@ template <class Op, class... Options>
 using sharded = sharded_on<default_backend<Op>, Op, Options...>;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices of a parameter joined to a whole tile, and the average of a slice of its copies.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/store.hpp"
 
@@ -68,3 +69,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for other threads.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 
@@ -53,3 +54,5 @@ void nap_until(Condition&& done) {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Memory of an executor: the arenas of a plan, and the persistent arena of parameters and optimizer state, which outlives plans so
 // that those for training, evaluation and the last short batch share it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/memory.hpp"
@@ -221,3 +222,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a store keeps between steps as plain numbers of whole tensors, whatever shards, slices, formats and devices hold them: what files hold.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/hash_of_bytes.hpp"
@@ -164,3 +165,5 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

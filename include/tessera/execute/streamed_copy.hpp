@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of much memory that is not read again soon, past the caches.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 #include <cstdint>
@@ -46,3 +47,5 @@ inline void copy_streamed(const void* from, void* to, std::size_t bytes) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

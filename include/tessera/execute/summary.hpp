@@ -2,6 +2,7 @@
 // What a network in training is made of: layer by layer its shape, parameters, arithmetic and memory under the
 // strategy, and the time of its tasks.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/net/first_users.hpp"
@@ -285,3 +286,5 @@ inline std::string to_text(const network_summary& s) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

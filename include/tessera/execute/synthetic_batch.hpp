@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Something to step on where only the time counts.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/session.hpp"
 
@@ -46,3 +47,5 @@ private:
 };
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum of tiles of one format, element by element in the order in which they are listed.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/execute/store.hpp"
@@ -49,3 +50,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

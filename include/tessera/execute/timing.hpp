@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long something takes: it is run until the median is known well enough, or the time is over.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/strategy/described.hpp"
@@ -179,3 +180,5 @@ timing time_runs(What&& what, const timing_options& o = {}) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The queues of a plan: pushes to servers, their updates and pulls, on a thread of every server. What can go goes, the most urgent first, and what is left when
 // a run's computation has ended goes on beside the next run's.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/owned.hpp"
@@ -396,3 +397,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

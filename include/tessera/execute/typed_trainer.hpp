@@ -2,7 +2,9 @@
 // The trainer: a network type in training on the devices of this process, over whatever session its backend has. (execute/trainer.hpp has it with the
 // session that plans and runs here; compiled ones are in runtime/.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
@@ -421,7 +423,7 @@ private:
     }
 
     static double checked(double rate) {
-        if (!std::isfinite(rate) || rate < 0) {
+        if (!is_finite(rate) || rate < 0) {
             throw error("tessera: a learning rate of " + fixed_text(rate) +
                         "; it must be a finite number of at least 0");
         }
@@ -536,3 +538,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

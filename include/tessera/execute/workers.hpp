@@ -2,6 +2,7 @@
 // Devices of the host as threads. Device 0 is the calling thread, so that one device costs no hand-over; the others are pinned
 // workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs that have two streams.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/turns.hpp"
@@ -227,3 +228,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

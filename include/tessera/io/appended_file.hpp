@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file that grows record by record and holds whole records only: what a failed write left of one is cut off again.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -68,3 +69,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

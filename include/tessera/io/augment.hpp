@@ -2,7 +2,9 @@
 // Images changed on their way into a batch: random crops of a padded image, random horizontal flips, normalization by channel. What happens to a sample is
 // a function of seed, epoch and the sample's number in the set: the same in every run, under any batch size, order or thread.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/io/images.hpp"
 
@@ -73,7 +75,7 @@ public:
         require_for_channels(how_.mean.size(), "means");
         require_for_channels(how_.deviation.size(), "deviations");
         for (const float d : how_.deviation)
-            if (!(d > 0 && std::isfinite(d)))
+            if (!(d > 0 && is_finite(d)))
                 throw error("a channel's deviation is " + fixed_text(d) + "; give one above 0");
     }
     augmented_images(image_set&& set, augmentation how) = delete; // it would be gone
@@ -106,3 +108,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -4,6 +4,7 @@
 // Data of your own: anything that a range-for loop accepts and whose elements have the members of `batch` below trains
 // as well.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -304,3 +305,5 @@ using sample_set = basic_sample_set<float>;
 using token_set = basic_sample_set<std::int32_t>;
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a vocabulary of a text by byte pair encoding (Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units", ACL 2016).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/vocabulary.hpp"
 
@@ -103,3 +104,5 @@ inline vocabulary build_vocabulary(std::string_view text, std::int32_t size, boo
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

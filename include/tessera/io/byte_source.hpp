@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a data file, plain or compressed by gzip.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -117,3 +118,5 @@ inline std::string read_whole(const std::string& path, std::string_view remedy,
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

@@ -10,6 +10,7 @@
 //                       by field (execute/training_identity.hpp), size and crc32 of the files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/typed_trainer.hpp"
@@ -378,3 +379,5 @@ checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

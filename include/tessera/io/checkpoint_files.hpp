@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several safetensors files together, which hold tensors whole or as boxes: as one set of tensors, read part by part.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/kept_pieces.hpp"
 #include "tessera/io/safetensors.hpp"
@@ -148,3 +149,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

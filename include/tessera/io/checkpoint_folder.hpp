@@ -2,6 +2,7 @@
 // A folder of the checkpoints of one training, one for every step that was saved: step-000000001000, the newest few of which are kept; saving beside the
 // training, and going on from the newest that is whole.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/checkpoint.hpp"
 
@@ -244,3 +245,5 @@ std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& fold
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Who writes what of a checkpoint: every tensor whole where one process has all of it, else as boxes, each by a process that holds it. All processes
 // find the same.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/kept_pieces.hpp"
 #include "tessera/execute/residuals.hpp"
@@ -223,3 +224,5 @@ void copy_chunk(const Session& s, const checkpoint_chunk& c, float* to) {
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

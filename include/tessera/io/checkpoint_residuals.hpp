@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What devices have left out of compressed gradients, in checkpoints: a tensor for each device and region.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/residuals.hpp"
@@ -145,3 +146,5 @@ void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its files.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/folder.hpp"
 #include "tessera/execute/field_lines.hpp"
@@ -332,3 +333,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that write or read one checkpoint together: what they tell each other meanwhile.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/io/safetensors.hpp"
@@ -172,3 +173,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // CIFAR-10 and CIFAR-100 (Krizhevsky 2009) in their binary version, https://www.cs.toronto.edu/~kriz/cifar.html: rows of one label byte (CIFAR-100: two,
 // the coarse and the fine label) and 3072 pixels, the red plane first, each plane by lines of 32.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/byte_source.hpp"
 #include "tessera/io/images.hpp"
@@ -133,3 +134,5 @@ inline image_set cifar100(std::string_view part, const std::string& folder, bool
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

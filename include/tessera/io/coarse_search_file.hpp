@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A search from coarse to fine as a file: the searches that it consists of, one after the other, each as io/search_file.hpp has it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/search_file.hpp"
 #include "tessera/search/coarse/coarse_search.hpp"
@@ -69,3 +70,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

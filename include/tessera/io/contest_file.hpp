@@ -3,6 +3,7 @@
 // gzip, of up to hundreds of megabytes, read as a stream into flat tables. The numbers are checked as they come;
 // whatever is wrong is told with its byte.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/byte_source.hpp"
 #include "tessera/search/certified/choice_problem.hpp"
@@ -265,3 +266,5 @@ inline contest_problem read_contest_problem(const std::string& path) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Checksums of 32 bits: zlib's CRC-32 of files, and CRC-32C (Castagnoli's polynomial) of records. By carry-less products where the processor has them
 // (ten times as fast), else by zlib or a table.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <array>
 #include <cstddef>
@@ -112,3 +113,5 @@ inline std::uint32_t crc_of(std::string_view text, std::uint32_t before = 0) {
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

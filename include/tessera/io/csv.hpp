@@ -2,7 +2,9 @@
 // Tables as comma-separated values (RFC 4180): fields in quotes may hold separators, line ends and, doubled, quotes; lines end with LF or CRLF. Every
 // line has as many fields as the first.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/io/batches.hpp"
 #include "tessera/io/byte_source.hpp"
 
@@ -69,7 +71,7 @@ public:
     }
     /// A column as numbers, each finite.
     [[nodiscard]] std::vector<float> numbers(std::string_view name) const {
-        return convert<float>(column(name), "a number", [](float x) { return std::isfinite(x); });
+        return convert<float>(column(name), "a number", [](float x) { return is_finite(x); });
     }
     /// A column as whole numbers of 32 bits.
     [[nodiscard]] std::vector<std::int32_t> integers(std::string_view name) const {
@@ -180,3 +182,5 @@ inline csv_table read_csv(const std::string& path, const csv_options& options = 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers, flags and choices of described values as members of JSON objects, by the names in their lists of fields.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/json.hpp"
 #include "tessera/strategy/configuration.hpp"
@@ -73,3 +74,5 @@ void read_fields(json_object& o, T& x) {
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

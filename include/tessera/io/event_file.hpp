@@ -24,6 +24,7 @@
 // first, the top bit set in all but the last byte), 1 is 8 bytes, 5 is 4 bytes, 2 is a varint n and n bytes. (Names and
 // numbers of fields as recalled of TensorFlow's event.proto and summary.proto; files were read by TensorBoard.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/crc32.hpp"
 
@@ -108,3 +109,5 @@ inline std::string event_of(const scalar& s) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Fashion-MNIST (Xiao, Rasul, Vollgraf 2017): 60000 images to train with and 10000 to test with, 28x28, ten kinds of
 // clothes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/idx.hpp"
 #include "tessera/io/images.hpp"
@@ -69,3 +70,5 @@ inline image_set fashion_mnist(std::string_view split, const std::string& direct
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a file whole, and writes one so that a reader sees the old contents or the new ones, never a part.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 
@@ -18,3 +19,5 @@ inline std::string read_file(const std::string& path, std::size_t most = files::
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // the extents as big-endian 32-bit numbers, the elements. Here the elements are unsigned bytes, of rank 1 (labels) or 3
 // (images).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/byte_source.hpp"
 
@@ -86,3 +87,5 @@ inline idx_array read_idx(const std::string& path, int rank,
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of images.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 
@@ -44,3 +45,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // JSON by the library of Niels Lohmann (Debian's nlohmann-json3-dev), and what a strict reader adds to it: names may not come twice, every member
 // must be asked for, types and ranges are checked, and whatever is wrong is told with its line and its path.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/json_builder.hpp"
 
@@ -223,3 +224,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

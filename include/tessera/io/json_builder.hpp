@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds values from the events of the JSON library's parser: names may not come twice, depth is bounded, and lines are noted.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/quoted.hpp"
@@ -172,3 +173,5 @@ struct counted_text {
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

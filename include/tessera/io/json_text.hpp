@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as text that people read: what fits stands on one line.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/json.hpp"
 
@@ -56,3 +57,5 @@ inline std::string to_text(const json& j) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

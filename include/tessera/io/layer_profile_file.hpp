@@ -6,6 +6,7 @@
 //
 // Times are ms, sizes bytes. A size of several tensors is a list, [64.0; 16.0]. What its planner has given a stage ends with " -- stage_id=2".
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/io/file.hpp"
@@ -230,3 +231,5 @@ inline std::string profile_text(const search::placement::layer_profile& p) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning curves: a number of one or more trainings over their steps, as a chart.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/io/csv.hpp"
 #include "tessera/io/metrics_log.hpp"
 #include "tessera/io/svg_plot.hpp"
@@ -81,7 +83,7 @@ inline plot_series curve_of(const logged_run& run, std::string_view tag, double 
         double sum = 0;
         double weight = 0;
         for (double& y : curve.y) {
-            if (!std::isfinite(y)) continue; // a gap of the curve
+            if (!is_finite(y)) continue; // a gap of the curve
             sum = smoothing * sum + (1 - smoothing) * y;
             weight = smoothing * weight + (1 - smoothing);
             y = sum / weight;
@@ -109,3 +111,5 @@ inline line_chart learning_curve(const std::vector<logged_run>& runs, const std:
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights from safetensors files, such as those of somebody else's training: by the paths of parameters, of all layers or of one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/io/checkpoint_files.hpp"
@@ -131,3 +132,5 @@ loaded_weights load_weights(trainer<Net, B>& t, const std::string& path, const w
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

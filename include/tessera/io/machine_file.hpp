@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines as JSON, in and out: every number by its name, versioned, and read strictly.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/json_text.hpp"
@@ -114,3 +115,5 @@ inline void write_machine(const std::string& path, const device_graph& g) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

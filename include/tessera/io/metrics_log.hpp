@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A log of a training's numbers: as CSV, and as event files that TensorBoard shows.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/quoted.hpp"
 #include "tessera/io/appended_file.hpp"
@@ -137,3 +138,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network that is a value, written as a header that holds it as a type.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/free_names.hpp"
@@ -204,3 +205,5 @@ private:
 inline std::string to_cpp(const graph_view& g, const std::string& name) { return detail::cpp_writer(g).write(name); }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

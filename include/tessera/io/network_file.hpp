@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks as JSON: inputs and operators by name, each after what it reads; versioned, and read strictly. So a network need not be a C++ type.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/json_text.hpp"
@@ -167,3 +168,5 @@ inline void write_network(const std::string& path, const graph_view& g, const st
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

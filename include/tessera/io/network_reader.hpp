@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads networks from JSON: see network_file.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/nearest.hpp"
 #include "tessera/base/problem_text.hpp"
 #include "tessera/io/json.hpp"
@@ -275,7 +277,7 @@ private:
                 }
                 const json_value* number = rule.find("number");
                 a.initial[slot].number = number != nullptr ? static_cast<float>(finite(*number)) : 1.0F;
-                if (!std::isfinite(a.initial[slot].number)) {
+                if (!is_finite(a.initial[slot].number)) {
                     number->refuse("does not fit a float");
                 }
                 a.initial[slot].said = true;
@@ -343,3 +345,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

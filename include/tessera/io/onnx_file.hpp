@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads ONNX files as plain values (part/onnx/model.hpp), with tensors whose bytes lie in files beside the model.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 #include "tessera/io/onnx_messages.hpp"
@@ -150,3 +151,5 @@ inline bool is_onnx_file(const std::string& path) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

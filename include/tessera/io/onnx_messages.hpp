@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of ONNX files (github.com/onnx/onnx, onnx.proto3) as plain values (part/onnx/model.hpp); see onnx_file.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/protobuf.hpp"
 #include "tessera/part/onnx/model.hpp"
@@ -283,3 +284,5 @@ inline onnx::model read_onnx_model(wire_reader in) {
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX models as networks with their weights: what other frameworks export, to be planned, to predict with and to be trained further (docs/onnx.md).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/network_file.hpp"
 #include "tessera/io/onnx_file.hpp"
@@ -125,3 +126,5 @@ inline void write_weights(const std::string& path, const onnx_network& net) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

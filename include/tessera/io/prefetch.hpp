@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches made by a thread of their own while others are trained on, in the same order.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 
@@ -165,3 +166,5 @@ template <class Range>
 prefetched(Range&&, int) -> prefetched<Range>;
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

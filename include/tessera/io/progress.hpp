@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A progress bar on the terminal: how much is done, how fast, how long it still takes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
@@ -142,3 +143,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

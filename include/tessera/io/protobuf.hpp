@@ -2,6 +2,7 @@
 // Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): fields, each with a number and a kind of bytes. What a field
 // means is the caller's to know; nothing is copied, and nothing is believed of a length before it is compared with what is there.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -150,3 +151,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

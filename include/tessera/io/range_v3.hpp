@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets and their batches under the views of range-v3: set.batches(64) | ranges::views::take(10), set | ranges::views::filter(...).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/batches.hpp"
 
@@ -22,3 +23,5 @@ static_assert(ranges::random_access_range<const sample_set> && ranges::sized_ran
 static_assert(ranges::random_access_range<const token_set> && ranges::sized_range<const token_set>);
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as one HTML file that needs nothing else: timelines of devices and links, memory over time, bytes per link, the network with its splits.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/json.hpp"
@@ -311,3 +312,5 @@ inline void write_report(const std::string& path, const shown_run& r, const repo
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A network with its splits as a drawing: a box for every operator with a strip in the colours of the devices that its shards run on, an arrow for every
 // tensor, red and thick where bytes move.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/shown_run.hpp"
 #include "tessera/io/svg_plot.hpp"
@@ -269,3 +270,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

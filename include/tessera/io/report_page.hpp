@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every report's page has: its style, and the script that draws timelines and memory from the page's own data. Nothing is fetched.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 namespace tessera::io::detail {
 
@@ -186,3 +187,5 @@ inline constexpr const char* report_script = R"js(
 )js";
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Rows of described values as tables: comma-separated values (RFC 4180), which needs nothing, and JSON is in rows_json.hpp. What lists its fields
 // once (see strategy/described.hpp), such as operator_timing, can be written and read.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/quoted.hpp"
 #include "tessera/io/csv.hpp"
@@ -127,3 +128,5 @@ std::vector<Row> rows_of(const csv_table& table) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

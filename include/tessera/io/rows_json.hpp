@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of described values as JSON: an array of objects, in which fields that are described values are objects themselves.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/io/json_text.hpp"
 #include "tessera/io/rows.hpp"
 
@@ -19,7 +21,7 @@ json json_of_field(const T& value) {
             [&](const char* name, auto member, const field_facts&) { j[name] = json_of_field(value.*member); });
         return j;
     } else if constexpr (std::is_floating_point_v<T>) {
-        return std::isfinite(value) ? json(value) : json(text_of_field(value)); // JSON has no infinite numbers
+        return is_finite(value) ? json(value) : json(text_of_field(value)); // JSON has no infinite numbers
     } else if constexpr (std::is_enum_v<T>) {
         return to_text(value);
     } else {
@@ -42,7 +44,7 @@ void read_json_field(const json_value& v, T& value) {
     } else if constexpr (std::is_floating_point_v<T>) {
         if (v.is_number()) {
             value = static_cast<T>(v.number());
-        } else if (!read_field(v.text(), value) || std::isfinite(value)) {
+        } else if (!read_field(v.text(), value) || is_finite(value)) {
             v.refuse("is \"" + v.text() + "\", but must be a number, or \"inf\", \"-inf\" or \"nan\"");
         }
     } else if (!read_field(v.text(), value)) {
@@ -80,3 +82,5 @@ std::vector<Row> rows_of(const json_document& document) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here are also a checkpoint, or a shard of
 // one, for torch.distributed.checkpoint: they say where in the whole tensor each of theirs begins.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/base/file.hpp"
@@ -350,3 +351,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A search under way as a file: numbers in lines, strategies as strategy files have them, and a sum that tells whether anything has changed. Whoever
 // reads it goes on exactly where it stopped.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/field_lines.hpp"
 #include "tessera/io/file.hpp"
@@ -179,3 +180,5 @@ inline search::mcmc_result run_search(const graph_view& g, const cluster& on,
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers, words and strategies of a search file: see search_file.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/io/strategy_file.hpp"
@@ -87,3 +88,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

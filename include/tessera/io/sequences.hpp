@@ -2,6 +2,7 @@
 // Sequences of several lengths in batches of few: each is padded at its end to the length of its bucket, so that a network of any length
 // (tokens<up_to<L>>) makes one plan for each bucket.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/io/shuffle.hpp"
@@ -189,3 +190,5 @@ inline sequence_set::range sequence_set::batches(std::int64_t batch_size, std::v
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

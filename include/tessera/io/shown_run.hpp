@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan with its simulated run and, where there is one, its measured one: what traces and reports show.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/lanes.hpp"
 #include "tessera/plan/print.hpp"
@@ -107,3 +108,5 @@ inline int measured_row(const shown_run& r, const task& t) {
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

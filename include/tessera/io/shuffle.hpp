@@ -2,6 +2,7 @@
 // The order of an epoch as a function: which sample stands at a position follows from seed, epoch and position alone, so that no array of the
 // order is kept and a training goes on in the middle of an epoch at once.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/op/mask.hpp"
@@ -140,3 +141,5 @@ batch_options resume(const data_position& from, const Set& set, bool drop_last =
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // Operators" (NeurIPS 2020): "maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes" and "edges". Its "FPGA" is any accelerator. Both its throughput and its latency
 // problems have this form.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/nearest.hpp"
 #include "tessera/base/number_text.hpp"
@@ -239,3 +240,5 @@ inline placement::split read_split(const placement::split_problem& p, const std:
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

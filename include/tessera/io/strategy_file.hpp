@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies as JSON that people read and write: one line for every layer, by its name; versioned, and read strictly.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/described_json.hpp"
 #include "tessera/io/file.hpp"
@@ -130,3 +131,5 @@ inline void write_strategy(const std::string& path, const graph_view& g, const s
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads strategy files strictly: see strategy_file.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/described_json.hpp"
 #include "tessera/io/synchronization_reader.hpp"
@@ -204,3 +205,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line charts as SVG, such as one loss curve over another.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/quoted.hpp"
 
 #include <algorithm>
@@ -84,7 +86,7 @@ struct plot_axis {
 };
 
 inline bool is_drawn(const plot_series& series, std::size_t i) {
-    return std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
+    return is_finite(series.x[i]) && is_finite(series.y[i]);
 }
 
 /// How the curve of this number looks. Colours of Okabe and Ito (2008), told apart by the colour-blind too.
@@ -199,3 +201,5 @@ inline std::string to_svg(const line_chart& chart) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

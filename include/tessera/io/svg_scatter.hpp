@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scatter plots as SVG on two logarithmic axes of one scale, such as predictions over measurements.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/io/svg_plot.hpp"
 
 namespace tessera::io {
@@ -55,7 +57,7 @@ inline std::string scatter_svg(const scatter_chart& chart) {
                         std::to_string(series.y.size()) + " y; give as many of each");
         for (const std::vector<double>* values : {&series.x, &series.y})
             for (const double value : *values) {
-                if (!(std::isfinite(value) && value > 0))
+                if (!(is_finite(value) && value > 0))
                     throw error("the series '" + series.name + "' has the value " + detail::plot_number(value) +
                                 "; on logarithmic axes all must be positive and finite");
                 axis.include(std::log10(value));
@@ -112,3 +114,5 @@ inline std::string scatter_svg(const scatter_chart& chart) {
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the synchronization of a strategy file strictly: see strategy_file.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/described_json.hpp"
 #include "tessera/strategy/strategy.hpp"
@@ -82,3 +83,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

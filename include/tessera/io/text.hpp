@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts to train language models on: windows of tokens, and for each of their positions the token that comes next.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/io/batches.hpp"
@@ -77,3 +78,5 @@ inline std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> cut(const
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

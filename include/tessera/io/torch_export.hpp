@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as a program for torch.distributed: a folder with Python that anybody can read and run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/build.hpp"
 #include "tessera/backend/torch/runtime.hpp"
@@ -107,3 +108,5 @@ inline void export_torch(const std::string& folder, const graph_view& g, const s
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

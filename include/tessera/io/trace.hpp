@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run as a trace in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/file.hpp"
 #include "tessera/io/json.hpp"
@@ -126,3 +127,5 @@ inline std::string to_trace(const shown_run& r) { return detail::trace_writer(r)
 inline void write_trace(const std::string& path, const shown_run& r) { write_file_atomically(path, to_trace(r)); }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

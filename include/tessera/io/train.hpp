@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over epochs, with a progress bar.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/execute/typed_trainer.hpp"
@@ -112,3 +113,5 @@ std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const 
 }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -8,6 +8,7 @@
 //
 // A text is cut into the longest tokens that there are, from its beginning on.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/file.hpp"
@@ -180,3 +181,5 @@ inline vocabulary read_vocabulary(const std::string& path) { return vocabulary_f
 inline void write_vocabulary(const vocabulary& v, const std::string& path) { files::write(path, v.to_text()); }
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sign of life for work of unknown length: after a while a line on the terminal says what goes on, and for how long.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/io/progress.hpp"
 
@@ -63,3 +64,5 @@ private:
 };
 
 } // namespace tessera::io
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of the collective that a redistribution is, if any.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/piece.hpp"
 
 namespace tessera {
@@ -154,7 +156,7 @@ constexpr collective classify_group(const std::vector<Piece>& from, const std::v
 /// Names the collective that a redistribution which moves something is: by what each device has and needs, whatever the dimensions. Devices that
 /// have nothing to do with each other (the rows of a mesh) make a group each, and all groups the same collective.
 template <class Piece>
-constexpr collective classify(const std::vector<Piece>& from, const std::vector<Piece>& to) {
+TESSERA_VECTOR_CONSTEXPR collective classify(const std::vector<Piece>& from, const std::vector<Piece>& to) {
     std::vector<char> from_seen; // without a count in the constructor, which clang 14 does not evaluate
     std::vector<char> to_seen;
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -205,3 +207,5 @@ constexpr collective classify(const std::vector<Piece>& from, const std::vector<
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of a tensor: its regions on devices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -19,3 +20,5 @@ struct piece {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

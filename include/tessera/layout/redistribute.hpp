@@ -2,7 +2,9 @@
 // Redistribution of a tensor between two lists of pieces by intersecting regions: what lowering turns into tasks, what costs count, and what
 // redistribution<From, To> has as constants.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/collective.hpp"
 
 #include <cstdint>
@@ -67,7 +69,8 @@ constexpr std::uint64_t region_key(const box& b, int part) {
 
 /// What overlaps the target in order of the parts, equal parts in the order given.
 template <class Piece>
-constexpr std::vector<overlapping> overlapping_pieces(const std::vector<Piece>& sources, const box& target, int only) {
+TESSERA_VECTOR_CONSTEXPR std::vector<overlapping> overlapping_pieces(const std::vector<Piece>& sources,
+                                                                     const box& target, int only) {
     std::vector<overlapping> all;
     bool sorted = true;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -94,8 +97,8 @@ constexpr std::vector<overlapping> overlapping_pieces(const std::vector<Piece>& 
 /// otherwise they are taken in turn, by `turn`, to spread the load. `only`: from the pieces of this part alone, as if it were part 0.
 // The largest part of planning is done here: what does not overlap the target is passed over before anything else is looked at.
 template <class Piece>
-constexpr gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn,
-                             int only = -1) {
+TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn,
+                                            int only = -1) {
     gather g;
     std::vector<detail::overlapping> all = detail::overlapping_pieces(sources, target, only);
     const auto piece_at = [&](std::size_t k) -> const piece& {
@@ -136,8 +139,8 @@ constexpr gather gather_into(const std::vector<Piece>& sources, const box& targe
 
 /// Bytes of what a target on `device` receives from others. What lies on no device (-1) is handed in and not counted.
 template <class Piece>
-constexpr index_t bytes_received(const gather& g, const std::vector<Piece>& sources, int device,
-                                 index_t element_bytes) {
+TESSERA_VECTOR_CONSTEXPR index_t bytes_received(const gather& g, const std::vector<Piece>& sources, int device,
+                                                index_t element_bytes) {
     index_t elements = 0;
     for (const segment& s : g.segments) {
         const int source = sources[static_cast<std::size_t>(s.source)].device;
@@ -198,3 +201,5 @@ constexpr Result redistribute(const std::vector<Piece>& from, const std::vector<
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a tensor as a value: how each dimension is split, how often each shard is there, and where.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/layout/redistribute.hpp"
 
 #include <string>
@@ -28,13 +30,13 @@ struct tensor_layout {
         return n;
     }
     constexpr int count() const { return boxes() * partial * replicate; }
-    constexpr interval range(int dimension, int i) const {
+    TESSERA_VECTOR_CONSTEXPR interval range(int dimension, int i) const {
         for (int d = 0; d < dimension; ++d) {
             i += shards[d];
         }
         return ranges[static_cast<std::size_t>(i)];
     }
-    constexpr box region(int number) const {
+    TESSERA_VECTOR_CONSTEXPR box region(int number) const {
         box b{extents.rank, {}};
         for (int d = extents.rank - 1; d >= 0; --d) {
             b.dim[d] = range(d, number % shards[d]);
@@ -43,7 +45,7 @@ struct tensor_layout {
         return b;
     }
     /// Every shard, summand and copy.
-    constexpr std::vector<piece> pieces() const {
+    TESSERA_VECTOR_CONSTEXPR std::vector<piece> pieces() const {
         std::vector<piece> all;
         for (int i = 0; i < count(); ++i) {
             const int part = i / replicate % partial;
@@ -53,7 +55,7 @@ struct tensor_layout {
         }
         return all;
     }
-    friend constexpr bool operator==(const tensor_layout& a, const tensor_layout& b) {
+    friend TESSERA_VECTOR_CONSTEXPR bool operator==(const tensor_layout& a, const tensor_layout& b) {
         bool same = a.extents == b.extents && a.type == b.type && a.replicate == b.replicate &&
                     a.partial == b.partial && a.adds == b.adds && a.ranges.size() == b.ranges.size() &&
                     a.devices.size() == b.devices.size();
@@ -71,7 +73,7 @@ struct tensor_layout {
 };
 
 /// The pieces of a layout that hold something.
-constexpr std::vector<piece> filled_pieces(const tensor_layout& from) {
+TESSERA_VECTOR_CONSTEXPR std::vector<piece> filled_pieces(const tensor_layout& from) {
     std::vector<piece> all;
     for (const piece& p : from.pieces()) {
         if (!p.region.empty()) {
@@ -82,7 +84,7 @@ constexpr std::vector<piece> filled_pieces(const tensor_layout& from) {
 }
 
 /// What a device needs twice (two of its shards read one region) it receives once, as in a plan.
-constexpr std::vector<piece> needed_once(const tensor_layout& to) {
+TESSERA_VECTOR_CONSTEXPR std::vector<piece> needed_once(const tensor_layout& to) {
     std::vector<piece> all;
     for (const piece& p : filled_pieces(to)) {
         bool known = false;
@@ -97,7 +99,7 @@ constexpr std::vector<piece> needed_once(const tensor_layout& to) {
 }
 
 /// From one layout of a tensor to another. Where both are partial, every summand goes to where it is needed; otherwise they are added up.
-constexpr redistributed redistribute(const tensor_layout& from, const tensor_layout& to) {
+TESSERA_VECTOR_CONSTEXPR redistributed redistribute(const tensor_layout& from, const tensor_layout& to) {
     return redistribute(filled_pieces(from), needed_once(to), bytes_of(from.type), to.partial > 1);
 }
 
@@ -149,3 +151,5 @@ inline std::string to_text(const redistributed& r) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts as types: layout<extents<64, 320>, dims<shards<2>, shards<1>>> is 64 x 320 numbers, the rows in two shards on devices 0 and 1.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -156,7 +157,7 @@ template <index_t... Extents, class... Shards, int Copies, int Summands, class W
 struct layout<extents<Extents...>, dims<Shards...>, replicate<Copies>, partial<Summands>, Where, Type> {
     static constexpr int rank = static_cast<int>(sizeof...(Extents));
 
-    static constexpr problem check() {
+    static TESSERA_VECTOR_CONSTEXPR problem check() {
         if (sizeof...(Shards) != sizeof...(Extents) || rank > max_rank) {
             return {rule::layout_has_wrong_rank, -1, -1, sizeof...(Shards), rank > max_rank ? max_rank : rank};
         }
@@ -193,7 +194,7 @@ struct layout<extents<Extents...>, dims<Shards...>, replicate<Copies>, partial<S
     }
     static constexpr bool ok = test();
 
-    static constexpr tensor_layout value() {
+    static TESSERA_VECTOR_CONSTEXPR tensor_layout value() {
         tensor_layout l = without_devices();
         detail::devices_of<Where>::append(l, l.count());
         return l;
@@ -201,7 +202,7 @@ struct layout<extents<Extents...>, dims<Shards...>, replicate<Copies>, partial<S
     static std::string text() { return to_text(value()); }
 
 private:
-    static constexpr tensor_layout without_devices() {
+    static TESSERA_VECTOR_CONSTEXPR tensor_layout without_devices() {
         tensor_layout l;
         l.extents = make_shape(Extents...);
         l.type = Type;
@@ -240,7 +241,8 @@ constexpr layout_size size_of(const tensor_layout& l) {
 }
 
 template <class Source>
-constexpr auto numbers_of() {
+TESSERA_VECTOR_CONSTEXPR auto numbers_of() {
+    require_constant_vectors<Source>();
     constexpr layout_size size = size_of(Source::make());
     layout_numbers<size.ranges, size.devices> n;
     const tensor_layout l = Source::make();
@@ -325,3 +327,5 @@ struct layout_of_value {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // What layouts and strategies that are types say alike: copies, summands, and on which devices shards lie. apply() puts it into what a strategy
 // says of a layer, s.c being its configuration.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 namespace tessera {
 
@@ -47,3 +48,5 @@ struct from_device {
     }
 };
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // redistribution<From, To>: what it takes to bring a tensor from one layout to another, as constants.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -33,7 +34,7 @@ constexpr int devices_in() {
 }
 
 template <class From, class To>
-constexpr auto moved_between() {
+TESSERA_VECTOR_CONSTEXPR auto moved_between() {
     moved_numbers<devices_in<From, To>()> n;
     const redistributed r = redistribute(From::value(), To::value());
     n.kind = r.kind;
@@ -47,7 +48,7 @@ constexpr auto moved_between() {
 }
 
 template <class From, class To>
-constexpr problem check_redistribution() {
+TESSERA_VECTOR_CONSTEXPR problem check_redistribution() {
     const tensor_layout a = From::value();
     const tensor_layout b = To::value();
     if (a.extents.rank != b.extents.rank) {
@@ -143,3 +144,5 @@ template <class Redistribution>
 using inverse = redistribution<typename Redistribution::to, typename Redistribution::from>;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

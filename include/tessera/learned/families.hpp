@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families of generated cost graphs, on which policies that place graphs learn and are tried.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/learned/family_networks.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -66,7 +68,7 @@ inline family_split split_family(std::uint64_t seed = 1, int held_out = 8) {
 /// device holds all of it.
 inline cluster family_machine(const search::placement::cost_graph& g, int devices, double part = 0.6,
                               const family_device& d = {}) {
-    if (devices < 1 || !std::isfinite(part) || part <= 0) {
+    if (devices < 1 || !is_finite(part) || part <= 0) {
         throw error("tessera: a machine of " + std::to_string(devices) + " devices with " + fixed_text(part) +
                     " times the memory of a graph; give at least 1 device and a part above 0");
     }
@@ -82,3 +84,5 @@ inline cluster family_machine(const search::placement::cost_graph& g, int device
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

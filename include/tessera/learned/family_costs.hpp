@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the nodes of generated cost graphs take: times by one formula from floating-point operations and bytes, on a device like half of a K80.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/cost_graph.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -81,3 +82,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The networks of the generated families: cells of convolutions in a stack, encoder and decoder with attention, recurrent cells unrolled.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/family_costs.hpp"
 
@@ -180,3 +181,5 @@ inline cost_graph language_cells(const std::string& name, random_numbers& pick, 
 }
 
 } // namespace tessera::learned::detail
+
+#include "tessera/base/end_header.inl"

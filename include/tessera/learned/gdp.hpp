@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GDP (Zhou et al. 2019, arXiv 1910.01578): a policy that places all nodes of a graph at once, trained by PPO on one graph or on several together.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/learned/gdp_inputs.hpp"
@@ -270,3 +271,5 @@ private:
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

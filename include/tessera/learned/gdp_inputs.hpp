@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a GDP policy reads of a cost graph, as arrays of the policy's size.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/gdp_network.hpp"
 #include "tessera/search/placement/experts.hpp"
@@ -169,3 +170,5 @@ inline gdp_inputs gdp_inputs_of(const gdp_shape& s, search::placement::evaluator
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

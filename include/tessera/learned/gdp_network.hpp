@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy of GDP (Zhou et al. 2019, "GDP: Generalized Device Placement for Dataflow Graphs", arXiv 1910.01578, section 3, as recalled) as a network.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/ppo_loss.hpp"
 #include "tessera/learned/superposition.hpp"
@@ -239,3 +240,5 @@ template <gdp_shape S>
 struct gdp_network : gdp_parts<S>::network {};
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

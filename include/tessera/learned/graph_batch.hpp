@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of groups with a placement, as padded arrays for networks whose inputs have fixed shapes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/group_graph.hpp"
 
@@ -187,3 +188,5 @@ private:
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph of groups: what policies see of a cost graph whose nodes a grouping has put together.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 
@@ -95,3 +96,5 @@ inline group_graph group_graph_of(const search::placement::evaluator& e, const s
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

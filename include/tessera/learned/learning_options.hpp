@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the options of all policies that learn have in common.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 
 #include <cmath>
@@ -20,23 +22,23 @@ public:
         throw error("tessera: " + std::string(policy_) + ": " + what);
     }
     void rate(double x) const {
-        if (!std::isfinite(x) || x <= 0) {
+        if (!is_finite(x) || x <= 0) {
             refuse("a learning rate of " + fixed_text(x) + "; give a finite number above 0");
         }
     }
     void clip_norm(double x) const {
-        if (!std::isfinite(x) || x <= 0) {
+        if (!is_finite(x) || x <= 0) {
             refuse("gradients clipped to a norm of " + fixed_text(x) + "; give a finite number above 0");
         }
     }
     void entropy(double coefficient, int updates) const {
-        if (!std::isfinite(coefficient) || coefficient < 0 || updates < 1) {
+        if (!is_finite(coefficient) || coefficient < 0 || updates < 1) {
             refuse("an entropy bonus of " + fixed_text(coefficient) + " that falls over " + std::to_string(updates) +
                    " updates; give a coefficient of at least 0 and at least 1 update");
         }
     }
     void infeasible(double reward) const {
-        if (!std::isfinite(reward) || reward >= 0) {
+        if (!is_finite(reward) || reward >= 0) {
             refuse("a reward of " + fixed_text(reward) +
                    " for what does not fit; rewards are negative, give one below those of what does");
         }
@@ -53,3 +55,5 @@ inline double fallen(double first, double last, std::int64_t updates, int over) 
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

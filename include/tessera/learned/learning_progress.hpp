@@ -2,6 +2,7 @@
 // What a learner knows besides its weights and its optimizer's state: its random numbers, baselines and best placements; as text, too. And what all learners
 // ask of the graphs that they were given.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/learned/ppo.hpp"
@@ -212,3 +213,5 @@ void copy_weights(To& to, From& from) {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

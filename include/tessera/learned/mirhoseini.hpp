@@ -2,6 +2,7 @@
 // The learner of Mirhoseini et al. (ICML 2017): a recurrence reads groups, another one emits their devices, trained by
 // REINFORCE on one graph or on several in turn.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/learned/group_graph.hpp"
@@ -264,3 +265,5 @@ private:
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

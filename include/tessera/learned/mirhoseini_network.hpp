@@ -2,6 +2,7 @@
 // The policy of Mirhoseini et al. (ICML 2017, "Device placement optimization with reinforcement learning", section 3, as recalled): a sequence of groups in,
 // a device for each out, by recurrent networks with attention.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/ppo_loss.hpp"
 #include "tessera/learned/superposition.hpp"
@@ -111,3 +112,5 @@ int tensor_called() {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the policy of Mirhoseini et al. is trained, and what it reads of a group.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/learned/group_graph.hpp"
@@ -72,3 +73,5 @@ inline std::vector<float> features_of(const group_graph& g, int most) {
 } // namespace detail
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placeto (Addanki et al. 2019, arXiv 1906.08879): a policy that improves a placement group by group, trained by REINFORCE on one graph or on several.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/typed_trainer.hpp"
 #include "tessera/learned/placeto_graph.hpp"
@@ -339,3 +340,5 @@ private:
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

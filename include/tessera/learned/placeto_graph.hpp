@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph that Placeto places: its prices, its groups, and episodes on it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/graph_batch.hpp"
 #include "tessera/learned/group_graph.hpp"
@@ -53,3 +54,5 @@ inline std::vector<double> returns_of(std::span<const double> costs, placeto_rew
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

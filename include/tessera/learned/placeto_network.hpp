@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy of Placeto (Addanki et al. 2019, arXiv 1906.08879, section 3, with sizes as in the authors' program) as a network.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/input_data.hpp"
 #include "tessera/learned/graph_batch.hpp"
@@ -166,3 +167,5 @@ inline std::vector<input_data> inputs_of(const graph_batch& b) {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

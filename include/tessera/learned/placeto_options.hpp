@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a Placeto policy is trained and tried.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/learned/learning_options.hpp"
 
@@ -44,7 +46,7 @@ struct placeto_options {
 /// Throws tessera::error that says which option makes no sense.
 inline void require(const placeto_options& o) {
     const option_check check("Placeto");
-    const auto finite = [](double x, double least) { return std::isfinite(x) && x >= least; };
+    const auto finite = [](double x, double least) { return is_finite(x) && x >= least; };
     if (o.episodes < 1 || o.passes < 1) {
         check.refuse(std::to_string(o.episodes) + " episodes of " + std::to_string(o.passes) +
                      " passes over the graph; give at least 1 of each");
@@ -83,3 +85,5 @@ struct placeto_update {
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

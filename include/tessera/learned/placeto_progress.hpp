@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Placeto learner knows besides its weights and its optimizer's state; as text, too.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/learning_progress.hpp"
 
@@ -63,3 +64,5 @@ inline placeto_progress placeto_progress_of(const std::string& text) {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

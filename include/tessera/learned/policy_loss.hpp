@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loss of a policy gradient with a coefficient for every choice of a row, and a bonus for entropy.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -37,3 +38,5 @@ struct policy_loss : operation<policy_loss> {
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How policies that place all nodes at once are trained: options, rewards, baselines, and choices drawn from logits. The loss is in ppo_loss.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/learned/learning_options.hpp"
 #include "tessera/search/placement/found.hpp"
@@ -56,11 +58,11 @@ inline void require(const ppo_options& o) {
     check.clip_norm(o.clip_norm);
     check.entropy(o.entropy, o.entropy_updates);
     check.infeasible(o.infeasible);
-    if (!std::isfinite(o.memory_penalty) || o.memory_penalty < 0) {
+    if (!is_finite(o.memory_penalty) || o.memory_penalty < 0) {
         check.refuse("a penalty of " + fixed_text(o.memory_penalty) +
                      " for missing memory; give a finite number above 0, or 0 for one reward of all that does not fit");
     }
-    if (!std::isfinite(o.prior)) {
+    if (!is_finite(o.prior)) {
         check.refuse("a prior that is not a finite number; 0 adds nothing");
     }
 }
@@ -167,3 +169,5 @@ inline int most_likely(std::span<const float> logits) {
 }
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses of policies that choose a device for every row: the clipped ratio of PPO, and the plain policy gradient of REINFORCE.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/learned/policy_loss.hpp"
 #include "tessera/op/number.hpp"
@@ -79,3 +80,5 @@ struct reinforce_loss : operation<reinforce_loss> {
 };
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

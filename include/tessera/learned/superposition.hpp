@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Superposition: the inputs of dense layers are multiplied by vectors that depend on the graph, so that one set of weights serves many graphs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/dag.hpp"
 #include "tessera/net/network.hpp"
@@ -45,3 +46,5 @@ template <class... Entries>
 struct entries_if<false, Entries...> : entries<> {};
 
 } // namespace tessera::learned
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device graph made ready for questions: devices by number, lanes (what transfers take turns on), and the route between two devices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/fixed_vector.hpp"
 #include "tessera/machine/device_graph.hpp"
@@ -259,3 +260,5 @@ inline device_graph fully_linked(const machine& m) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

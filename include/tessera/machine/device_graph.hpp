@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine as a graph, as a value: devices with rates and memory, switches, the links between them, and what lies inside what.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -270,3 +271,5 @@ inline void require(const device_graph& g) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a lane of a cluster is: which link, which direction, which cable.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 
@@ -39,3 +40,5 @@ inline std::string text_of_lane(const device_graph& g, const lane_place& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine of equal devices, every two of which are linked alike: what searches in constant expressions take. device_graph.hpp has any other.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -68,3 +69,5 @@ constexpr machine p100_cluster(int devices) {
 } // namespace machines
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

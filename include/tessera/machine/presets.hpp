@@ -5,6 +5,7 @@
 // class of devices has rates by kind of work, memory bandwidth and capacity of its own; what a kind of work reaches of them is
 // cost::roofline_efficiency's.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 
@@ -212,3 +213,5 @@ inline device_graph this_host(int threads = 2) {
 }
 
 } // namespace tessera::machines
+
+#include "tessera/base/end_header.inl"

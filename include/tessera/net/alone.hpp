@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer, or a part of a network, by itself: without the network's input and loss. For what measures operators.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/describe.hpp"
 #include "tessera/net/operator_set.hpp"
@@ -93,3 +94,5 @@ template <class Op>
 using operators_of_part = typename decltype(detail::operators_alone<Op>())::type;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

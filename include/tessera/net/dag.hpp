@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // General networks: a list of named inputs and nodes, each of which says by name what it reads.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 
@@ -14,6 +15,28 @@ template <class Name, class L, class... From>
 struct node;
 
 namespace detail {
+
+/// The names of what an entry of a dag reads, for messages.
+template <class... Names>
+struct names_read {};
+
+template <int I, class First, class... Rest>
+constexpr auto nth_name(names_read<First, Rest...>) {
+    if constexpr (I == 0) {
+        return identity<First>{};
+    } else {
+        return nth_name<I - 1>(names_read<Rest...>{});
+    }
+}
+/// Name `Which` of those that the entry with operator Op reads.
+template <int Op, int Which, class First, class... Rest>
+constexpr auto name_read() {
+    if constexpr (Op >= ops_of<First>()) {
+        return name_read<Op - ops_of<First>(), Which, Rest...>();
+    } else {
+        return nth_name<Which>(typename First::reads{});
+    }
+}
 
 template <class Entry>
 constexpr bool append_entry(graph_builder& b) {
@@ -33,6 +56,11 @@ struct dag {
     template <int I>
     static constexpr auto nth() {
         return detail::nth_of<I, dag, Entries...>();
+    }
+    /// The name that the entry with operator Op reads as its input Which, for messages.
+    template <int Op, int Which>
+    static constexpr auto missing() {
+        return detail::name_read<Op, Which, Entries...>();
     }
     static constexpr void build(graph_builder& b) {
         const bool done[] = {true, detail::append_entry<Entries>(b)...};
@@ -54,6 +82,14 @@ struct input {
 
 namespace detail {
 
+/// What is read is not there.
+constexpr void fail_without(graph_builder& b, std::string_view name, int which) {
+    problem p{rule::unknown_node, 0, -1, 0, 1};
+    p.missing = which;
+    b.missing = name;
+    b.fail(p);
+}
+
 /// A node by the key under which its parameters are shared or not.
 template <class Name, class... From>
 constexpr void append_node(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key,
@@ -63,9 +99,10 @@ constexpr void append_node(graph_builder& b, const op_attributes& a, const layer
     }
     b.refused_at = type_name<Name>();
     const int from[] = {b.find_tap(key_of<From>)...};
-    for (int t : from) {
-        if (t < 0) {
-            b.fail({rule::unknown_node, 0, -1, 0, 1});
+    for (int i = 0; i < static_cast<int>(sizeof...(From)); ++i) {
+        if (from[i] < 0) {
+            const std::string_view names[] = {type_name<From>()...};
+            fail_without(b, names[i], i);
             return;
         }
     }
@@ -88,8 +125,13 @@ struct node {
         return detail::identity<Name>{};
     }
     static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<Name>(), key_of<Name>, false);
+        if constexpr (Layer<L>) {
+            detail::append_node<Name, From...>(b, L::attributes, name_of_layer<Name>(), key_of<Name>, false);
+        } else {
+            detail::refuse_no_layer<L>(b);
+        }
     }
+    using reads = detail::names_read<From...>;
 };
 
 template <class Name, class L, class... From>
@@ -101,8 +143,13 @@ struct node<Name, shared<L>, From...> {
         return detail::identity<Name>{};
     }
     static constexpr void append_to(graph_builder& b) {
-        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<L>(), key_of<L>, true);
+        if constexpr (Layer<L>) {
+            detail::append_node<Name, From...>(b, L::attributes, name_of_layer<L>(), key_of<L>, true);
+        } else {
+            detail::refuse_no_layer<L>(b);
+        }
     }
+    using reads = detail::names_read<From...>;
 };
 
 /// Parts one after the other in a dag, from the tensor called From; their result is called Name.
@@ -118,11 +165,14 @@ struct chain {
         if (!b.refused) {
             const int from = b.find_tap(key_of<From>);
             b.refused_at = type_name<Name>();
-            from < 0 ? b.fail({rule::unknown_node, 0, -1, 0, 1})
-                     : b.add_tap(key_of<Name>, type_name<Name>(), detail::append_all<Parts...>(b, from),
-                                 rule::node_named_twice);
+            from < 0 ? detail::fail_without(b, type_name<From>(), 0)
+                     : static_cast<void>(b.add_tap(key_of<Name>, type_name<Name>(),
+                                                   detail::append_all<Parts...>(b, from), rule::node_named_twice));
         }
     }
+    using reads = detail::names_read<From>;
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

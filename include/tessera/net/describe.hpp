@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a network type to its value, in a constant expression (describe<Net, Batch>) or at run time (describe<Net>(batch)).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/net/lengths.hpp"
@@ -83,7 +84,7 @@ inline constexpr auto storage_of = make_storage<Net, Batch>();
 } // namespace detail
 
 /// The description of a broken rule: which layer, along what, by which numbers.
-inline std::string to_text(const problem& p, std::string_view layer_name) {
+inline std::string to_text(const problem& p, std::string_view layer_name, std::string_view missing = {}) {
     std::string text = "tessera: ";
     text += to_text(p.broken);
     text += " [layer ";
@@ -93,6 +94,11 @@ inline std::string to_text(const problem& p, std::string_view layer_name) {
         text += to_text(static_cast<loop_name>(p.dimension));
     }
     text += ", ";
+    if (!missing.empty()) {
+        text += "missing ";
+        text += missing;
+        text += ", ";
+    }
     detail::append_numbers(text, p);
     return text;
 }
@@ -118,6 +124,10 @@ struct check_network {
     static constexpr bool test() {
         if constexpr (p.broken == rule::none) {
             return true;
+        } else if constexpr (p.missing >= 0 && place >= 0 && requires { Net::template missing<place, p.missing>(); }) {
+            return refuse<p.broken, layer<typename layer_at<Net, place>::type>,
+                          missing<typename decltype(Net::template missing<place, p.missing>())::type>, found<p.found>,
+                          needed<p.needed>>();
         } else if constexpr (p.dimension >= 0) {
             return refuse<p.broken, layer<typename layer_at<Net, place>::type>,
                           along<static_cast<loop_name>(p.dimension)>, found<p.found>, needed<p.needed>>();
@@ -128,23 +138,56 @@ struct check_network {
     static constexpr bool ok = test();
 };
 
+namespace detail {
+
+template <class Layer>
+[[deprecated("tessera: the loss makes probabilities of logits itself, and is given a softmax's probabilities instead; "
+             "take the softmax out of the network, for predictions apply it to what predict() returns")]] constexpr void
+given_probabilities() {}
+
+/// The first loss that takes logits and is given probabilities; -1: none is.
+constexpr int loss_of_probabilities(const graph_view& g) {
+    for (int op = 0; op < g.op_count; ++op) {
+        const int maker = g.tensors[g.ops[op].inputs.items[0]].producer;
+        if (record_of(g.ops[op].attributes).takes_logits && maker >= 0 &&
+            record_of(g.ops[maker].attributes).makes_probabilities) {
+            return op;
+        }
+    }
+    return -1;
+}
+
+/// A warning of the compiler.
+template <class Net, index_t Batch>
+constexpr void warn_of_probabilities() {
+    constexpr int op = loss_of_probabilities(storage_of<Net, Batch>.view());
+    if constexpr (op >= 0) {
+        given_probabilities<typename layer_at<Net, op>::type>();
+    }
+}
+
+} // namespace detail
+
 /// The network as a constant, for a batch that is one too.
 template <class Net, index_t Batch>
 constexpr graph_view describe() {
     if constexpr (check_network<Net, Batch>::test()) {
+        detail::warn_of_probabilities<Net, Batch>();
         return detail::storage_of<Net, Batch>.view();
     } else {
         return {};
     }
 }
 
-/// The network for any batch. Throws tessera::error with the words of the rule that it breaks.
+namespace detail {
+
+/// Without a look at compile time.
 template <class Net>
-graph describe(index_t batch) {
+graph describe_at_run_time(index_t batch) {
     graph_builder b;
     detail::build_whole<Net>(b, batch);
     if (b.refused) {
-        throw error(to_text(b.refused, b.refused_at));
+        throw error(to_text(b.refused, b.refused_at, b.refused.missing >= 0 ? b.missing : std::string_view()));
     }
     graph g = b.built();
     if (const problem p = problem_of_lengths(g.view())) {
@@ -153,4 +196,23 @@ graph describe(index_t batch) {
     return g;
 }
 
+/// Rules that a network may break for one batch and keep for another.
+constexpr bool depends_on_batch(rule r) { return r == rule::batch_is_empty || r == rule::extent_too_large; }
+
+} // namespace detail
+
+/// The network for any batch. One that breaks a rule whatever the batch does not compile; where the rule depends on the batch (an empty one, tensors that are
+/// too large) throws tessera::error with its words.
+template <class Net>
+graph describe(index_t batch) {
+    if constexpr (!detail::depends_on_batch(check_network<Net>::p.broken)) {
+        if constexpr (check_network<Net>::test()) {
+            detail::warn_of_probabilities<Net, 64>();
+        }
+    }
+    return detail::describe_at_run_time<Net>(batch);
+}
+
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operator introduces a parameter, and whose parameters an operator takes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -39,3 +40,5 @@ inline int source_of_parameters(const graph_view& g, const std::vector<int>& fir
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

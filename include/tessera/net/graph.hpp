@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as a value: tensors, parameters and operators, each an index into an array.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/layer_name.hpp"
 #include "tessera/base/rules.hpp"
@@ -86,7 +87,7 @@ struct graph_view {
     /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
-        auto* const count = record_of(a).integers;
+        const auto& count = record_of(a).integers;
         return count != nullptr ? count(a, tensors[ops[op].inputs[0]].extents, slot) : 0;
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
@@ -132,3 +133,5 @@ struct graph {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

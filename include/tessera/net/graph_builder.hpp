@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds a network as a value, operator by operator, in constant expressions too.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 #include "tessera/op/records.hpp"
@@ -79,6 +80,7 @@ struct graph_builder {
     int repeating = 0; ///< depth of repeat<>: a layer may come again, with parameters of its own
     problem refused;
     std::string_view refused_at; ///< name of the layer at which a rule was broken
+    std::string_view missing;    ///< what that layer reads and is not there, by its name
     bool misnumbered =
         false; ///< a part states another number of operators than it has: messages cannot name layers by it
 
@@ -176,7 +178,7 @@ struct graph_builder {
         if (out.refused) {
             return fail(out.refused);
         }
-        if (auto* const longest = record_of(a).at_longest; longest != nullptr && has_any_length()) {
+        if (const auto& longest = record_of(a).at_longest; longest != nullptr && has_any_length()) {
             node.attributes = longest(a, extents);
         }
         const description d = tessera::describe(node.attributes, extents, count);
@@ -307,3 +309,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network begins with: the shape of its input for a batch, and whether it holds numbers or integers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -97,3 +98,5 @@ constexpr bool is_any_length() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

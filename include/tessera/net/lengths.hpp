@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks whose inputs have any length: what follows from one, and whether there is such a network.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -74,3 +75,5 @@ constexpr problem problem_of_lengths(const graph_view& g) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

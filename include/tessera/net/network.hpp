@@ -5,6 +5,7 @@
 // names its operator, has build_as<Layer> and nth_as<I, Layer> instead. Here are the parts that take any layers; those
 // that are made of certain operators are in part/, and general networks in net/dag.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph_builder.hpp"
 #include "tessera/net/inputs.hpp"
@@ -61,6 +62,24 @@ constexpr int apply_layer(graph_builder& b, int x, int y = -1, bool is_shared = 
     return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, is_shared, both, y < 0 ? 1 : 2);
 }
 
+/// What may stand in a network behind its input.
+template <class P>
+concept Part = Layer<P> || NetworkInput<P> || requires(graph_builder& b) {
+    P::build(b, 0);
+} || requires(graph_builder& b) {
+    P::template build_as<P>(b, 0);
+};
+
+/// Refuses what should be a layer and is none, such as one with a private base.
+template <class L>
+constexpr int refuse_no_layer(graph_builder& b) {
+    if (!b.refused) {
+        b.refused_at = type_name<L>();
+        b.fail({rule::no_layer, 0, -1, 0, 1});
+    }
+    return -1;
+}
+
 /// Operators of a part, as far as it says how many; compile errors name layers by them, and nothing else rests on them.
 template <class P>
 constexpr int ops_of() {
@@ -69,7 +88,7 @@ constexpr int ops_of() {
     } else if constexpr (requires { P::op_count; }) {
         return P::op_count;
     } else {
-        return 0;
+        return Part<P> ? 0 : 1; // so that the message names what is none
     }
 }
 
@@ -93,6 +112,8 @@ constexpr int append(graph_builder& b, int tensor) {
             return append_loss(b, P::attributes, name_of_layer<P>(), key_of<P>, tensor);
         }
         return b.add_op(P::attributes, name_of_layer<P>(), key_of<P>, false, &tensor, 1);
+    } else if constexpr (!Part<P>) {
+        return refuse_no_layer<P>(b);
     } else {
         const int before = b.op_count;
         int end = -1;
@@ -168,9 +189,13 @@ struct branches {
     }
     static constexpr int build(graph_builder& b, int tensor) {
         const int ends[] = {detail::append<Branches>(b, tensor)...};
-        return b.refused ? -1
-                         : b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, ends,
-                                    static_cast<int>(sizeof...(Branches)));
+        if constexpr (Layer<Join>) {
+            return b.refused ? -1
+                             : b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, ends,
+                                        static_cast<int>(sizeof...(Branches)));
+        } else {
+            return detail::refuse_no_layer<Join>(b);
+        }
     }
 };
 
@@ -240,7 +265,11 @@ struct tap {
             b.refused_at = type_name<Name>();
             return b.fail({rule::tap_not_saved, 0, -1, 0, 1});
         }
-        return b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, both, 2);
+        if constexpr (Layer<Join>) {
+            return b.add_op(Join::attributes, name_of_layer<Join>(), key_of<Join>, false, both, 2);
+        } else {
+            return detail::refuse_no_layer<Join>(b);
+        }
     }
 };
 
@@ -270,3 +299,5 @@ concept Network = requires(graph_builder& b) {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

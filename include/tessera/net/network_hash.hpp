@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A number for what a network computes, which files keep: the same for any number of samples, in every build.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/paths.hpp"
 #include "tessera/op/mask.hpp"
@@ -63,3 +64,5 @@ inline std::uint64_t network_hash(const graph_view& g) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of operators as types: for which operators a backend is made, known to the compiler.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/describe.hpp"
 
@@ -81,3 +82,5 @@ struct operator_of {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of operators of one's own, which no operator of the library may have.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/paths.hpp"
@@ -26,3 +27,5 @@ inline void require_own_names(const graph_view& g) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of parameters that are updated with another rate or decay (op/optimizer.hpp): which parameters of a network they mean.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/paths.hpp"
@@ -85,3 +86,5 @@ inline void require(const optimizer& how, const graph_view& g) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

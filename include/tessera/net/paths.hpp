@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One name for every operator and every parameter of a network: unique in it, the same on every compiler, for people, files and messages.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -302,3 +303,5 @@ inline std::string parameter_path_of(const graph_view& g, int parameter) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

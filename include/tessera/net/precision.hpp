@@ -2,6 +2,7 @@
 // The precision of a network: fp32 unless it says otherwise. A trait of the network as a type; in the graph, the elements of its tensors
 // and an attribute of its operators, which everything else follows: memory, transfers, simulated bytes, calls of the vendors.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 
@@ -74,3 +75,5 @@ struct with_precision {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a network that some of its tensors need: what a prediction runs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -53,3 +54,5 @@ reduced_network reduced_to(const Graph& g, const std::vector<int>& wanted) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

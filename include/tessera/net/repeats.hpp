@@ -2,6 +2,7 @@
 // Blocks of operators that a network repeats, and the same network with fewer of them or with another batch: what is true of a few
 // blocks says what is true of many.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/net/graph.hpp"
@@ -137,3 +138,5 @@ inline shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

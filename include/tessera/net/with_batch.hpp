@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network for another number of samples.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -20,3 +21,5 @@ graph with_batch(const Graph& g, index_t batch) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

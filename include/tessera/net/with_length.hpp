@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network at another length of its sequences.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/problem_text.hpp"
@@ -25,3 +26,5 @@ graph with_length(const Graph& g, index_t length) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

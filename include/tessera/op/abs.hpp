@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // |x|, element by element; the gradient at 0 is 0.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::abs{&op::abs_record};
 struct abs : detail::simple_layer<op_kind::abs> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

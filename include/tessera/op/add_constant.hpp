@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x plus a constant.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -20,3 +21,5 @@ template <number By>
 struct add_constant : detail::expression_layer<op_kind::add_constant, By> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

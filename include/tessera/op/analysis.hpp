@@ -2,6 +2,7 @@
 // What follows from an operator's description alone, by interval analysis: roles, legal splits, regions, partial results,
 // gradient reductions, FLOPs, bytes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/records.hpp"
 
@@ -336,3 +337,5 @@ constexpr bool is_seen_through_windows(const description& d, int o) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operators there are, and the numbers that tell two uses of one apart.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/type_name.hpp"
@@ -176,3 +177,5 @@ constexpr const attribute_list* list_of() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

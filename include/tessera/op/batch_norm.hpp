@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization over the global batch: x[N,C,H,W], x[N,C,D,H,W] or x[N,C], gamma[C], beta[C] -> y like x.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -71,3 +72,5 @@ template <class... Options>
 struct batch_norm : detail::layer_with<op_kind::batch_norm, op::batch_norm_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

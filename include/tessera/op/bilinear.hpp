@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bilinear product: x[N,I], z[N,J], W[O,I,J] -> y[N,O], y[n,o] = sum over i and j of x[n,i] W[o,i,j] z[n,j].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -37,3 +38,5 @@ struct bilinear {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

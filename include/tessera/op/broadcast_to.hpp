@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions of extent 1 repeated.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -73,3 +74,5 @@ struct broadcast_to {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x, or the nearer of two constants where it is outside of them; no gradient flows to what is outside.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -24,3 +25,5 @@ struct clamp : detail::expression_layer<op_kind::clamp, Least, Most> {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

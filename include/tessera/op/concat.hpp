@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation along one axis.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -88,3 +89,5 @@ template <int Axis>
 struct concat_along : detail::layer_with<op_kind::concat, op::concat_attributes, axis<Axis>> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contrastive losses of two towers: each row of the one is told from all rows of the other in the batch. Written as loop nests.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -103,3 +104,5 @@ struct l2_normalize : operation<l2_normalize> {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-dimensional convolution (cross-correlation, as every framework has it): x[N,C,H,W], w[O,C/groups,R,S], b[O] -> y[N,O,H',W'].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/window.hpp"
 
@@ -118,3 +119,5 @@ struct conv2d {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three-dimensional convolution (cross-correlation) of volumes: x[N,C,D,H,W], w[O,C/groups,Q,R,S], b[O] -> y[N,O,D',H',W'].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/conv2d.hpp"
 
@@ -41,3 +42,5 @@ struct conv3d {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropies in which not every row counts the same: an ignored label, a weight for each class, a weight for each row. Written as loop nests.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -33,6 +34,7 @@ struct counted_cross_entropy_body : operation<counted_cross_entropy_body<Weights
                                         : Weights == row_weights::of_classes ? "class_weighted_cross_entropy"
                                                                              : "row_weighted_cross_entropy";
     static constexpr int ranks[2] = {2, 4}; // (clang 14 knows no bound but a said one in a template)
+    static constexpr bool takes_logits = true;
     using options = counted_options;
     static constexpr void body(auto& w, const options& o) {
         namespace e = expression;
@@ -119,3 +121,5 @@ struct row_weighted_cross_entropy
     : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::handed_in>, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both [N], [N,T],
 // [N,H,W] or [N,D,H,W].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -85,6 +86,7 @@ inline constexpr op_record cross_entropy_record{
     .facts = {.loss = true},
     .integers = [](const op_attributes&, const shape& x, int slot) { return slot == 1 ? x[x.rank == 3 ? 2 : 1] : 0; },
     .labels = [](const op_attributes&, const shape& x) { return rows_of(x); },
+    .takes_logits = true,
 };
 
 } // namespace tessera::op
@@ -99,3 +101,5 @@ template <class... Options>
 struct weighted_cross_entropy : detail::simple_layer<op_kind::cross_entropy, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The affine description of an operator: loops, operands with affine indices, and a short sequence of loop nests.
 // The idea that everything about splitting an operator follows from such a description is Tofu's (EuroSys 2019, section 4).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/fixed_vector.hpp"
@@ -230,3 +231,5 @@ struct describer {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x / y, element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::divide{&op::divide_record};
 struct divide : detail::simple_layer<op_kind::divide> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Dropout of elements, of whole channels and of whole samples (Srivastava et al. 2014; Tompson et al. 2015; Huang et al. 2016, "Deep networks with
 // stochastic depth", arXiv 1603.09382): which, see op/mask.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -70,3 +71,5 @@ template <int Percent>
 struct stochastic_depth : detail::layer_with<op_kind::stochastic_depth, op::dropout_attributes, percent<Percent>> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

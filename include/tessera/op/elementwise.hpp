@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators that work element by element have in common. Operands have one shape, or are broadcast to it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -135,3 +136,5 @@ constexpr description as_linear(description d) {
 }
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x where it is positive, else alpha * (exp(x) - 1) (Clevert et al. 2016, arXiv 1511.07289).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -25,3 +26,5 @@ template <number Alpha = 1>
 struct elu : detail::expression_layer<op_kind::elu, Alpha> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups in tables: of tokens, and of positions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -134,3 +135,5 @@ struct position_embedding
     : detail::layer_with<op_kind::position_embedding, op::position_embedding_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

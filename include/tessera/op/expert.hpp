@@ -2,6 +2,7 @@
 // Mixtures of experts in the dense form of GShard (Lepikhin et al. 2021, section 2.2): which slot of which expert a
 // token gets, as a tensor that products of activations dispatch and combine with; and the experts' linear layers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -143,3 +144,5 @@ struct expert_linear {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All dimensions but the samples as one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -53,3 +54,5 @@ inline constexpr op_kind op_kind::flatten{&op::flatten_record};
 struct flatten : detail::simple_layer<op_kind::flatten> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

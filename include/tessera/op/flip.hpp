@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions in the other direction.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -49,3 +50,5 @@ struct flip {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a sequence taken by index, and rows put together by index.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -142,3 +143,5 @@ struct scatter_max {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x times the normal distribution function of x (Hendrycks and Gimpel 2016), element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -20,3 +21,5 @@ inline constexpr op_kind op_kind::gelu{&op::gelu_record};
 struct gelu : detail::simple_layer<op_kind::gelu> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

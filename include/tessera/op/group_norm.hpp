@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group normalization (Wu and He 2018): x[N,C,H,W], gamma[C], beta[C] -> y like x.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -80,3 +81,5 @@ struct group_norm {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sigmoid and swish of straight lines (Howard et al. 2019, "Searching for MobileNetV3", arXiv 1905.02244): as PyTorch's Hardsigmoid and Hardswish.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -26,3 +27,5 @@ struct hard_sigmoid : detail::simple_layer<op_kind::hard_sigmoid> {};
 struct hard_swish : detail::simple_layer<op_kind::hard_swish> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Normalizations of images x[N,C,H,W] besides batch and group norm: instance norm (Ulyanov, Vedaldi and Lempitsky 2016), over the pixels of a channel;
 // layer norm over all of a sample (Ba, Kiros and Hinton 2016); and over the channels of a pixel (as in ConvNeXt: Liu et al. 2022).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -74,3 +75,5 @@ template <class... Options>
 struct pixel_norm : detail::generated_layer<op::pixel_norm_body, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

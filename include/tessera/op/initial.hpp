@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What parameters hold before training: by their operator's record, or as a layer says with initial_weights<> and initial_bias<>.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -71,3 +72,5 @@ struct orthogonal : drawn<initial_values::orthogonal, Numerator, Denominator> {}
 } // namespace initial
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

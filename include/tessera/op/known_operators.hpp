@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators that files of networks may name: those of the library, its losses, and what a program adds.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/contrastive_loss.hpp"
 #include "tessera/op/counted_cross_entropy.hpp"
@@ -83,3 +84,5 @@ inline std::vector<known_operator> known_operators(const std::vector<const op_re
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

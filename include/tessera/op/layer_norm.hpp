@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer normalization (Ba, Kiros and Hinton 2016): x[N,C] or x[N,T,C], gamma[C], beta[C] -> y like x.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -64,3 +65,5 @@ template <class... Options>
 struct layer_norm : detail::layer_with<op_kind::layer_norm, op::layer_norm_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x where it is positive, else slope * x (Maas et al. 2013, "Rectifier nonlinearities improve neural network acoustic models").
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -20,3 +21,5 @@ template <number Slope = 0.01>
 struct leaky_relu : detail::expression_layer<op_kind::leaky_relu, Slope> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which positions of padded sequences are within their lengths, as numbers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -37,3 +38,5 @@ struct length_mask {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // All operators of the library as a list, for whoever prints or tests them one by one. It is apart because it evaluates the bodies of those that are
 // loop nests, which a program otherwise does for the operators of its networks alone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/records.hpp"
 
@@ -31,3 +32,5 @@ inline constexpr const op_record* library_operators[] = {TESSERA_OPERATORS(TESSE
 #undef TESSERA_OPERATOR
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fully connected layer: x[N,I] or x[N,T,I], w[O,I], b[O] -> y[N,O] or y[N,T,O].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -73,3 +74,5 @@ struct linear {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses of numbers: predictions and targets of one shape, element by element, averaged over the global batch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/loss.hpp"
 
@@ -47,3 +48,5 @@ struct kl_divergence : row_loss<kl_divergence> {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

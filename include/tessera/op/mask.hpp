@@ -2,6 +2,7 @@
 // Dropout's random numbers: a function of the seed, the step, the operator and the global index of the element (or channel), so
 // that a mask is the same however the tensor is divided.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/attributes.hpp"
 
@@ -30,3 +31,5 @@ constexpr bool keeps(std::uint64_t key, index_t global_index, int percent) {
 constexpr double kept_scale(int percent) { return 100.0 / (100.0 - percent); }
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two activations, matrix by matrix: x[N,M,K], y[N,K,P] -> z[N,M,P], and the same of [N,H,...] with H matrices a sample.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -139,3 +140,5 @@ template <class... Options>
 struct matmul : detail::layer_with<op_kind::matmul, op::matmul_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The larger of x and y, element by element; NaN where one is. Where they are equal, x has the gradient.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::maximum{&op::maximum_record};
 struct maximum : detail::simple_layer<op_kind::maximum> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smaller of x and y, element by element; NaN where one is. Where they are equal, x has the gradient.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::minimum{&op::minimum_record};
 struct minimum : detail::simple_layer<op_kind::minimum> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

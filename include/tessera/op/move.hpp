@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators that move elements and compute nothing have in common.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -55,3 +56,5 @@ constexpr int last_said(const index_t (&numbers)[max_rank]) {
 }
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

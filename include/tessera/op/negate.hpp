@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // -x, element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -18,3 +19,5 @@ inline constexpr op_kind op_kind::negate{&op::negate_record};
 struct negate : detail::simple_layer<op_kind::negate> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

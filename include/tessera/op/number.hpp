@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers as template arguments: leaky_relu<0.1>. Not every compiler takes a double there, but all take a type that holds integers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <type_traits>
@@ -53,3 +54,5 @@ struct number {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

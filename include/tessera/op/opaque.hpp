@@ -2,6 +2,7 @@
 // Operators whose bodies say nothing of their indices but which leading dimensions are free: an element of the output may depend on everything
 // at the same place of these (the sample, or the sample and the position). They are split along the free dimensions only.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -34,3 +35,5 @@ constexpr description describe_opaque(const shape* inputs, int count, const shap
 }
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // An operator of which nothing is known but what it takes, makes and costs: it is planned and simulated, on one device, and nothing computes it. Networks
 // that come from elsewhere keep so what Tessera has no operator for.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/record.hpp"
 
@@ -106,3 +107,5 @@ inline constexpr op_record opaque_record{
 };
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

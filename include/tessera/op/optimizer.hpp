@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers as settings. The definitions are PyTorch's.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/fixed_vector.hpp"
 #include "tessera/base/type_name.hpp"
@@ -343,3 +344,5 @@ constexpr double clip_factor(const update_rule& how, double norm) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

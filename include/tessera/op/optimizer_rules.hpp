@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of an optimizer that make no sense are refused, by name and number.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/op/optimizer.hpp"
 
@@ -19,13 +21,13 @@ inline void require(const optimizer& o) {
                     needed);
     };
     const auto at_least_0 = [&](const char* name, float x) {
-        std::isfinite(x) && x >= 0 ? void() : refuse(name, x, "a finite number of at least 0");
+        is_finite(x) && x >= 0 ? void() : refuse(name, x, "a finite number of at least 0");
     };
     const auto below_1 = [&](const char* name, float x) {
         x >= 0 && x < 1 ? void() : refuse(name, x, "at least 0 and less than 1");
     };
     const auto above_0 = [&](const char* name, float x) {
-        std::isfinite(x) && x > 0 ? void() : refuse(name, x, "a finite number above 0");
+        is_finite(x) && x > 0 ? void() : refuse(name, x, "a finite number above 0");
     };
     at_least_0("learning rate", o.learning_rate);
     at_least_0("weight_decay", o.weight_decay);
@@ -56,3 +58,5 @@ inline void require(const optimizer& o) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What layers take as template arguments besides numbers, and how a layer's attributes are put together of them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
@@ -246,3 +247,5 @@ concept Layer = requires {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator's own attributes by name, as files write them: those that are not what they are where nobody says.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/record.hpp"
 
@@ -55,3 +56,5 @@ constexpr auto by_type(const attribute_field& field, std::int64_t n, Integer int
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zeros around a tensor, and a part of it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -112,3 +113,5 @@ template <class... Kept>
 struct crop : detail::layer_with<op_kind::crop, op::crop_attributes, Kept...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dimensions of a tensor in another order.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -64,3 +65,5 @@ struct permute {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

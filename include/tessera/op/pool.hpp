@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: x[N,C,H,W] -> y[N,C,H',W'], x[N,C,D,H,W] -> y[N,C,D',H',W'] (max, average), y[N,C] (global average).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 #include "tessera/op/window.hpp"
@@ -155,3 +156,5 @@ struct average_pool3d {
 struct global_average_pool : detail::simple_layer<op_kind::global_average_pool> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

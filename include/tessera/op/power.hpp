@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x to the power of a constant, element by element; of negative x NaN where the exponent is no whole number.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -22,3 +23,5 @@ struct power : detail::expression_layer<op_kind::power, Exponent> {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator is, as one record: its header in this folder defines it, and nothing else in the core knows it by name.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/left_out.hpp"
 #include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
 #include "tessera/op/description.hpp"
@@ -48,39 +50,41 @@ struct op_record {
     description (*describe)(const op_attributes&, const shape* inputs, int count) = nullptr;
     int inputs = 1; ///< 0: two or more; -1: one or more
     /// Of an operator that joins parts of one tensor: as how many inputs it reads it. Null: an input is one tensor.
-    int (*uses)(const op_attributes&) = nullptr;
+    optional_function<int(const op_attributes&)> uses{};
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
     /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.
     /// Null: they do not.
-    op_attributes (*anywhere)(op_attributes) = nullptr;
+    optional_function<op_attributes(op_attributes)> anywhere{};
     /// Of an operator with a parameter that is as long as its sequences: the same use with the parameter that it has of
     /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
     /// shorter sequences.
-    op_attributes (*at_longest)(op_attributes, const shape* inputs) = nullptr;
+    optional_function<op_attributes(op_attributes, const shape* inputs)> at_longest{};
     /// Of running state: the weight of the newest statistics in it.
-    double (*momentum)(const op_attributes&) = nullptr;
+    optional_function<double(const op_attributes&)> momentum{};
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
-    index_t (*integers)(const op_attributes&, const shape&, int slot) = nullptr;
+    optional_function<index_t(const op_attributes&, const shape&, int slot)> integers{};
     /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape of that input, as targets
     /// of a regression do. Whether they are integers or numbers is in the description.
-    shape (*labels)(const op_attributes&, const shape&) = nullptr;
+    optional_function<shape(const op_attributes&, const shape&)> labels{};
     /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that the loss is their mean.
-    index_t (*divisor)(const op_attributes&, const shape&) = nullptr;
+    optional_function<index_t(const op_attributes&, const shape&)> divisor{};
     /// Of a loss of classes: the label of rows that do not count, which need be no class. Null: all rows count.
-    index_t (*ignored)(const op_attributes&) = nullptr;
+    optional_function<index_t(const op_attributes&)> ignored{};
     /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of several batches weigh so among each
     /// other. Null: as many as there are samples.
-    double (*rows_weigh)(const op_attributes&, const loss_rows&) = nullptr;
+    optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh{};
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
-    const expression::formula* formula = nullptr;
+    optional_pointer<expression::formula> formula{};
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.
-    const nests::generator* generated = nullptr;
+    optional_pointer<nests::generator> generated{};
     own_row rows[4] = {}; ///< of an operator that is not the library's, whose backends have rows for it themselves
     const attribute_list* own =
         nullptr; ///< its own attributes by name, which files of networks need; null: it has none, or says none
     const char* only_planned =
         nullptr; ///< of an operator that no backend computes: why, as the end of a sentence about it
+    bool makes_probabilities = false; ///< its output's rows are probabilities, as softmax's
+    bool takes_logits = false; ///< of a loss: it makes probabilities of its first input itself, as a cross-entropy does
 
     constexpr bool brings_row_for(std::string_view backend) const {
         for (const own_row& r : rows) {
@@ -155,3 +159,5 @@ constexpr int first_difference(const shape& a, const shape& b) {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's operators, and what a record says of an operator's use. The list of all is op/library.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/abs.hpp"
 #include "tessera/op/add.hpp"
@@ -105,7 +106,7 @@ constexpr inferred infer(const op_attributes& a, const shape* inputs, int count)
 
 /// What the sum of a loss's output is divided by to be the loss.
 constexpr double loss_divisor(const op_attributes& a, const shape& output) {
-    auto* const of = record_of(a).divisor;
+    const auto& of = record_of(a).divisor;
     return static_cast<double>(of == nullptr ? output.volume() : of(a, output));
 }
 
@@ -117,7 +118,7 @@ struct label_tensor {
 
 /// The labels of a loss for a first input of shape `x`. Where the loss refuses `x`, which infer() says of both, only their shape means something.
 constexpr label_tensor labels_of(const op_attributes& a, const shape& x) {
-    auto* const of = record_of(a).labels;
+    const auto& of = record_of(a).labels;
     const shape both[2] = {x, of == nullptr ? x : of(a, x)};
     label_tensor labels{both[1]};
     if (!infer(a, both, 2).refused) {
@@ -128,3 +129,5 @@ constexpr label_tensor labels_of(const op_attributes& a, const shape& x) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

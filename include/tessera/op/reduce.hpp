@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, means, largest and smallest numbers over some dimensions, as loop nests: a split of a dimension that is reduced leaves partial results.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -95,3 +96,5 @@ TESSERA_REDUCTION(min_over_kept, min, true)
 // NOLINTEND(bugprone-macro-parentheses)
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // max(x, 0), element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::relu{&op::relu_record};
 struct relu : detail::simple_layer<op_kind::relu> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same elements in the same order, with other extents.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -149,3 +150,5 @@ struct reshape {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

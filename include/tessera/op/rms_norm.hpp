@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Root mean square normalization (Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"): x[N,C] or x[N,T,C], gamma[C] -> y like x.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -35,3 +36,5 @@ template <class... Options>
 struct rms_norm : detail::generated_layer<op::rms_norm_body, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

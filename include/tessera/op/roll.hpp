@@ -2,6 +2,7 @@
 // Dimensions moved round in a circle: what leaves at one end comes in at the other, as in windows that are shifted (Liu et al.,
 // "Swin Transformer", 2021, section 3.2).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -63,7 +64,7 @@ inline constexpr op_record roll_record{
     .infer = infer_roll,
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_roll(a, *x); },
     .inputs = 0,
-    .uses = roll_parts,
+    .uses = function_of(roll_parts),
     .own = list_of<roll_attributes>(),
 };
 
@@ -80,3 +81,5 @@ requires(sizeof...(Shifts) < 3) struct roll : detail::layer_with<op_kind::roll, 
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs of neighbours are turned by the angle
 // position * base^(-2 * pair / channels of a head).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -47,3 +48,5 @@ template <class... Options>
 struct rotary : detail::generated_layer<op::rotary_body, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

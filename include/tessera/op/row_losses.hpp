@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses of rows, such as the logits of a sample or of a position, which sum over the row. They are written as loop nests.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/record.hpp"
 
@@ -85,3 +86,5 @@ struct cosine_loss : operation<cosine_loss> {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A constant times x.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -20,3 +21,5 @@ template <number Factor>
 struct scale : detail::expression_layer<op_kind::scale, Factor> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x * sigmoid(x), element by element (Hendrycks and Gimpel 2016; Ramachandran et al. 2017, "Searching for activation functions").
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::silu{&op::silu_record};
 struct silu : detail::simple_layer<op_kind::silu> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

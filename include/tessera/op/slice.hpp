@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices [begin, begin + count) of one axis.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -81,3 +82,5 @@ struct slice {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

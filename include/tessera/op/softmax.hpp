@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last dimension: x[N,K], [N,T,K] or [N,H,T,K] -> y like x; of padded sequences with lengths[N] (int32) beside it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 
@@ -59,6 +60,7 @@ inline constexpr op_record softmax_record{
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_softmax(a.as<softmax_attributes>(), *x); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_softmax(*x, false); },
     .own = list_of<softmax_attributes>(),
+    .makes_probabilities = true,
 };
 
 constexpr inferred infer_padded_softmax(const softmax_attributes& a, const shape& x, const shape& lengths) {
@@ -81,6 +83,7 @@ inline constexpr op_record padded_softmax_record{
     .integers = [](const op_attributes&, const shape& x,
                    int slot) { return slot == 1 ? x[x.rank - 1] + 1 : index_t{0}; },
     .own = list_of<softmax_attributes>(),
+    .makes_probabilities = true,
 };
 
 } // namespace tessera::op
@@ -99,3 +102,5 @@ template <class... Options>
 struct padded_softmax : detail::layer_with<op_kind::padded_softmax, op::softmax_attributes, Options...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // log(1 + exp(x)), element by element, which neither overflows nor loses small results.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::softplus{&op::softplus_record};
 struct softplus : detail::simple_layer<op_kind::softplus> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The square root, element by element; of negative numbers NaN.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::sqrt{&op::sqrt_record};
 struct sqrt : detail::simple_layer<op_kind::sqrt> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x, through which no gradient flows.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -19,3 +20,5 @@ inline constexpr op_kind op_kind::stop_gradient{&op::stop_gradient_record};
 struct stop_gradient : detail::simple_layer<op_kind::stop_gradient> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x rounded to the nearest whole number, of two the even one, with the gradient of x (Bengio et al. 2013, arXiv 1308.3432).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -24,3 +25,5 @@ inline constexpr op_kind op_kind::straight_through_round{&op::straight_through_r
 struct straight_through_round : detail::simple_layer<op_kind::straight_through_round> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // H' = (H - 1) * stride - 2 * padding + R: what the gradient of a convolution's input is, as an operator (Dumoulin and Visin 2016,
 // "A guide to convolution arithmetic", section 4).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/conv2d.hpp"
 #include "tessera/op/options.hpp"
@@ -128,3 +129,5 @@ struct transposed_conv2d {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger by whole factors: each pixel repeated, or pixels between their neighbours.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/move.hpp"
 
@@ -126,3 +127,5 @@ struct upsample_bilinear {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

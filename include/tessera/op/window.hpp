@@ -2,6 +2,7 @@
 // Windows that walk over the rows and columns of images [N,C,H,W], or the depth, rows and columns of volumes [N,C,D,H,W]: what convolutions and pools
 // have in common.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
@@ -151,3 +152,5 @@ constexpr inferred infer_window(const windows& a, const shape& x) {
 }
 
 } // namespace tessera::op
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over sequences [N,T,C].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/matmul.hpp"
@@ -67,3 +68,5 @@ struct cross_attention {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Mixtures of experts as a part of a network (Shazeer et al. 2017; GShard, Lepikhin et al. 2021, algorithm 1; Switch Transformer, Fedus et
 // al. 2022, for Top = 1).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/expert.hpp"
@@ -36,3 +37,5 @@ struct mixture_of_experts {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GRUs over sequences [N,T,C], unrolled in time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 #include "tessera/part/unrolled.hpp"
@@ -94,3 +95,5 @@ template <int Steps, class... Cells>
 struct gru : detail::unrolled<gru<Steps, Cells...>, Steps, Cells...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTMs over sequences [N,T,C], unrolled in time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/add.hpp"
 #include "tessera/op/multiply.hpp"
@@ -83,3 +84,5 @@ template <int Steps, class... Cells>
 struct lstm : detail::unrolled<lstm<Steps, Cells...>, Steps, Cells...> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

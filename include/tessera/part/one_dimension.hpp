@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools along the positions of sequences [N,T,C]: those of images with one row, between two permutations.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/conv2d.hpp"
@@ -85,3 +86,5 @@ struct average_pool1d : detail::one_dimension<average_pool1d<Window, Options...>
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of several lengths in one batch, padded at their ends.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 
@@ -59,3 +60,5 @@ struct with_lengths {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

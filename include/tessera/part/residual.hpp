@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A way around parts of a network (He et al., "Deep Residual Learning for Image Recognition", 2016).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/add.hpp"
@@ -32,3 +33,5 @@ struct residual {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

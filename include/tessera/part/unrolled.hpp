@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrences over sequences [N,T,C], unrolled in time: what LSTMs and GRUs have in common.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
 #include "tessera/op/concat.hpp"
@@ -142,3 +143,5 @@ struct both_ways {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory every task of a plan touches: the ground on which dependencies, memory and verification stand.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -57,3 +58,5 @@ void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a plan has to cross between nodes, whose processes share no memory: after which task, where to, and who waits for it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
 
@@ -325,3 +326,5 @@ node_traffic traffic_between_nodes(Plan& p, const std::vector<int>& node_of, int
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a compute task of a plan to the call that a backend answers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -36,3 +37,5 @@ inline compute_call call_of(const plan& p, const task& t, const graph_view& g, c
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

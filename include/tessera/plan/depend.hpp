@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The waits that make a plan's lists respect its order where they touch the same memory, and no others.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
 #include "tessera/plan/lower/late_sums.hpp"
@@ -174,3 +175,5 @@ void set_waits(Plan& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last stages of planning: memory, waits, verification, hash.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/depend.hpp"
 #include "tessera/plan/memory.hpp"
@@ -122,3 +123,5 @@ void finish(const graph_view& g, Plan& p, index_t device_memory = 0, const optim
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One task of a bound plan as a plan of its own, with memory of its own: what is needed to run it without the rest.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/memory.hpp"
@@ -83,3 +84,5 @@ Plan isolate(const Plan& p, int index) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a loss shows: what has to be looked at before a step changes anything.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 #include "tessera/plan/plan.hpp"
@@ -20,3 +21,5 @@ inline int loss_rows_of(const plan& p, const graph_view& g, const task& t) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory: tiles that live at the same time get different places in their device's arena; the others may share one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
 
@@ -244,3 +245,5 @@ void plan_memory(Plan& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

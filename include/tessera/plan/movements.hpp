@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan moves between devices, and why.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/print.hpp"
 
@@ -111,3 +112,5 @@ inline bool concerns(const graph_view& g, const movement& m, int op) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

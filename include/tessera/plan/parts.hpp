@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a task that sums or updates several at once, one by one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -94,3 +95,5 @@ void for_each_part(const task& t, Function&& f) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write them; and, where
 // communication runs beside computation, a second one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/strategy.hpp"
 #include "tessera/task/compute.hpp"
@@ -268,3 +269,5 @@ std::string text_of_list(const Plan& p, int list) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

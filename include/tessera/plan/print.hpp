@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies and plans as a person reads them: a table, lists of tasks, and a drawing for Graphviz.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/paths.hpp"
 #include "tessera/plan/plan.hpp"
@@ -329,3 +330,5 @@ inline std::string to_graphviz(const graph_view& g, const plan& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

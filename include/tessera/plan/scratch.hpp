@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scratch memory of tasks, which binding adds: a backend by what its implementations ask for, a cost model by what it assumes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/workspace.hpp"
 #include "tessera/net/graph.hpp"
@@ -41,3 +42,5 @@ void bind_by_model(const graph_view& g, Plan& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

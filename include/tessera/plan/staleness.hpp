@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How old the parameters are that a plan's steps compute with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -56,3 +57,5 @@ struct staleness_record {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

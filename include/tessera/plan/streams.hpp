@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communication streams: what moves between devices leaves the computation's list, so that it runs beside it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -89,3 +90,5 @@ void issue_from_one_list(Plan& p) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

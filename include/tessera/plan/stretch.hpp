@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stretch of a plan's tasks as a plan of its own, for simulations of what runs in parts, such as forward without backward.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/plan.hpp"
@@ -50,3 +51,5 @@ Plan stretch_of(const Plan& p, int first, int last) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

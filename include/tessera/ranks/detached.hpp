@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes of the library's own that watch the program, where whoever ends the program does not reach them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <csignal>
 #include <initializer_list>
@@ -34,3 +35,5 @@ void run_detached(const char* name, Body&& body) {
 }
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers that do not end although their ranks have.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/ranks/detached.hpp"
@@ -128,3 +129,5 @@ private:
 };
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // What MPI leaves in /dev/shm where a rank ends while memory is being shared: MPICH makes a file, tells the others of it, and takes its name away once
 // all have it. Who is killed meanwhile leaves the file, and its memory with it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/ranks/siblings.hpp"
 
@@ -94,3 +95,5 @@ inline void remove_files_of_nobody(const timespec& since) {
 }
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

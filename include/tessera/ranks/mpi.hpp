@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks of MPI as the processes that run one plan: started by mpirun, mpiexec or srun, on one node or several.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/devices.hpp"
@@ -11,6 +12,7 @@
 #include "tessera/ranks/transport.hpp"
 #include "tessera/ranks/watchdog.hpp"
 
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +26,7 @@ struct ranks_options {
     int devices_each = 1;  ///< devices of the plan that each rank has
     double patience = 600; ///< seconds that a rank waits for another before it gives up; 0: for ever
     /// Where it is written what has ended the ranks before their end, and, on SIGUSR1 to any of them, where they are; empty: nowhere, and no process
-    /// watches them.
+    /// watches them. A program that has a handler of its own for SIGUSR1, or ignores it, keeps that.
     std::string failure_file = "tessera-failure.txt";
     /// As if every so many ranks had a node of their own, though they share one: to try what runs between nodes; 0: nodes are what MPI says.
     int ranks_of_node = 0;
@@ -46,7 +48,11 @@ public:
             ranks::supervisor(page(), ranks_here(), size, 3 * devices(), o.failure_file).start();
         }
         asks_of() = &page().asked;
-        std::signal(SIGUSR1, [](int) { asks_of()->store(1); });
+        struct sigaction found {};
+        sigaction(SIGUSR1, nullptr, &found);
+        if (!o.failure_file.empty() && (found.sa_flags & SA_SIGINFO) == 0 && found.sa_handler == SIG_DFL) {
+            std::signal(SIGUSR1, ask);
+        }
         terminated_of() = &page().seats[rank].terminated;
         const auto before = std::signal(SIGTERM, [](int number) { // for the supervisor, which sees only that it ends
             terminated_of()->store(1);
@@ -62,7 +68,12 @@ public:
         }
     }
     ~group() override {
-        std::signal(SIGUSR1, SIG_DFL);
+        struct sigaction found {};
+        sigaction(SIGUSR1, nullptr, &found);
+        if ((found.sa_flags & SA_SIGINFO) == 0 &&
+            found.sa_handler == ask) { // not one that the program has set meanwhile
+            std::signal(SIGUSR1, SIG_DFL);
+        }
         notes_end_ ? void(std::signal(SIGTERM, SIG_DFL)) : void();
         const bool all_leave = meets(meeting::leave); // else the memory goes with the process
         mail_ = owned<transport>();
@@ -115,6 +126,7 @@ private:
         static std::atomic<int>* asked = nullptr;
         return asked;
     }
+    static void ask(int) { asks_of()->store(1); }
     static std::atomic<int>*& terminated_of() {
         static std::atomic<int>* terminated = nullptr;
         return terminated;
@@ -437,3 +449,5 @@ int run(int& argc, char**& argv, Program&& program, double patience = 600) {
 }
 
 } // namespace tessera::mpi
+
+#include "tessera/base/end_header.inl"

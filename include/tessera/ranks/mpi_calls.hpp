@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's header, and its calls' errors as exceptions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -26,3 +27,5 @@ inline void check(int code, const char* call) {
 }
 
 } // namespace tessera::mpi::detail
+
+#include "tessera/base/end_header.inl"

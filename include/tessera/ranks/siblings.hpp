@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other processes that the launcher has started on this node, as /proc knows them: who keeps MPI's start from ending, of which MPI itself says nothing.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <algorithm>
 #include <cstdio>
@@ -150,3 +151,5 @@ inline std::string who_is_waited_for(bool starting) {
 }
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

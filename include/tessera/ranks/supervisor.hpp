@@ -2,6 +2,7 @@
 // A process beside the ranks of a node, out of their launcher's reach: launchers kill the survivors of a failure within a fifth of a second, before they can
 // say what happened.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/ranks/detached.hpp"
@@ -178,3 +179,5 @@ private:
 };
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may make no progress by itself.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/processes.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
@@ -563,3 +564,5 @@ private:
 };
 
 } // namespace tessera::mpi::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A deadline for calls that have none, such as those of MPI: a thread that ends the process when one has not returned in time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
@@ -121,3 +122,5 @@ private:
 };
 
 } // namespace tessera::ranks
+
+#include "tessera/base/end_header.inl"

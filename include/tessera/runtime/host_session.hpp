@@ -2,6 +2,7 @@
 // A session on the host whose inside is compiled elsewhere, once: in the library tessera::host_runtime, or wherever a source includes
 // runtime/host_source.inl.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/field_lines.hpp"
@@ -80,3 +81,5 @@ public:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking synchronization after the backward pass: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv 1603.02339).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -39,3 +40,5 @@ struct blocking_all_reduce {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

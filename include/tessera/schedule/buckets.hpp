@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bucketed overlap, as PyTorch's DistributedDataParallel: Li et al., "PyTorch Distributed" (VLDB 2020), section 3.2.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -71,3 +72,5 @@ struct buckets {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Partitions with priorities and credit: Peng et al., "A generic communication scheduler for distributed DNN training acceleration"
 // (ByteScheduler, SOSP 2019).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -92,3 +93,5 @@ struct byte_scheduler {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

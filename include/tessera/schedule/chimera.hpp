@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two pipelines in opposite directions: Li and Hoefler, "Chimera" (SC 2021).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/mask.hpp"
 #include "tessera/schedule/record.hpp"
@@ -225,3 +226,5 @@ struct chimera : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

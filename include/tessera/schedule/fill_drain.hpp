@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain model parallelism: the pipeline is filled by one micro-batch and drained before the next one enters.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -43,3 +44,5 @@ struct fill_drain : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two replicas in opposite directions, one mini-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two mini-batches, MASTER for more.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -86,3 +87,5 @@ struct gems : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

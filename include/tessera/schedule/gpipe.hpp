@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All forward, then all backward: Huang et al., "GPipe" (arXiv 1811.06965), section 2.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -46,3 +47,5 @@ struct gpipe : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/net/first_users.hpp"
@@ -156,3 +157,5 @@ inline synchronization prioritized_slices(const std::vector<ready_gradient>& gra
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

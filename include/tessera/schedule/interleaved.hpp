@@ -2,6 +2,7 @@
 // Interleaved 1F1B: every worker has several stages. Narayanan et al., "Efficient large-scale language model training on GPU clusters
 // using Megatron-LM" (SC 2021), section 2.2.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -95,3 +96,5 @@ struct interleaved {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

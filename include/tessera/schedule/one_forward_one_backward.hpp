@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One forward, one backward with a flush after every step: PipeDream-Flush (Narayanan et al., arXiv 2006.09503) and DAPPLE.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -53,3 +54,5 @@ struct one_forward_one_backward : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Priority-based parameter propagation: Jayarajan et al., "P3" (arXiv 1905.03960, MLSys 2019).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -57,3 +58,5 @@ struct p3 {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

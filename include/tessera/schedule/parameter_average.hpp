@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Averaging of parameters: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv 1603.02339).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/schedule/policy_record.hpp"
@@ -48,3 +49,5 @@ struct parameter_average {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3" (arXiv 1905.03960).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -62,3 +63,5 @@ struct parameter_server {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

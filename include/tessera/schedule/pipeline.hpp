@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the schedules' files share: an empty schedule of a checked size, taking turns, re-materialization, and which worker has which stage.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/strategy/schedule_rules.hpp"
@@ -82,3 +83,5 @@ inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's synchronization policies. A new one is a file with its record, and a row here.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/blocking_all_reduce.hpp"
 #include "tessera/schedule/buckets.hpp"
@@ -53,3 +54,5 @@ inline const policy_record& policy_named(std::string_view name, const std::strin
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

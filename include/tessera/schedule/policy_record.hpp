@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is to know of a synchronization policy that is chosen by name, as one record: its file defines it, and nothing else names it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/registry.hpp"
 #include "tessera/schedule/gradients.hpp"
@@ -40,3 +41,5 @@ inline int servers_of(const policy_setting& x) {
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // 2014); Alistarh et al., "QSGD" (NIPS 2017); Karimireddy et al., "Error Feedback Fixes SignSGD" (ICML 2019). The formulas are in
 // task/gradient_codes.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/buckets.hpp"
 
@@ -99,3 +100,5 @@ struct one_bit_gradients
     : detail::typed_quantization<compression::one_bit, schedule::one_bit_gradients, Block, Bytes, First> {};
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

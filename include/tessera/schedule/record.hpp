@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is to know of a pipeline schedule that is chosen by name, as one record: its file defines it, and nothing else names it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/left_out.hpp"
 #include "tessera/base/registry.hpp"
 #include "tessera/schedule/pipeline.hpp"
 #include "tessera/schedule/timetable.hpp"
@@ -18,11 +20,11 @@ struct schedule_record {
     pipeline_schedule (*make)(const settings&, const action_times& times) = nullptr;
     option_row options[2] = {}; ///< those that have a name
     /// The rule that so many workers, micro-batches and options break; null: they break none.
-    problem (*check)(const settings&) = nullptr;
+    optional_function<problem(const settings&)> check{};
     /// Stages that the network must be cut into; null: one for each worker.
-    int (*stages)(const settings&) = nullptr;
+    optional_function<int(const settings&)> stages{};
     /// The worker of a stage, where micro-batches are not mirrored; null: the stage's number modulo the workers.
-    int (*worker_of)(const settings&, int stage) = nullptr;
+    optional_function<int(const settings&, int stage)> worker_of{};
     /// What its options say, for to_text(); null: nothing.
     std::string (*details)(const settings&) = nullptr;
     bool mirrors = false;            ///< half of the micro-batches run on a second, mirrored replica
@@ -92,3 +94,5 @@ inline std::string to_text(const settings& x) {
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

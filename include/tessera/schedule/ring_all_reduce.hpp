@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring all-reduce round by round: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms" (JPDC 69(2), 2009).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -38,3 +39,5 @@ struct ring_all_reduce {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

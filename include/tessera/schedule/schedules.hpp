@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's pipeline schedules. A new one is a file with its record, and a row here.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/chimera.hpp"
 #include "tessera/schedule/fill_drain.hpp"
@@ -31,3 +32,5 @@ inline const schedule_record& schedule_named(std::string_view name, const std::s
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

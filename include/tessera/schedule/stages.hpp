@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages of a pipeline balanced by time, within the memory of their devices: cuts of the list of operators, exact by dynamic programming.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/strategy/strategy.hpp"
@@ -173,3 +174,5 @@ inline std::vector<int> balance_stages(const std::vector<index_t>& times, int st
 }
 
 } // namespace tessera::schedule
+
+#include "tessera/base/end_header.inl"

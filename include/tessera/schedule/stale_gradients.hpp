@@ -2,6 +2,7 @@
 // Asynchronous pushes with a bound on staleness: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013),
 // with the delay fixed, as in Langford, Smola and Zinkevich, "Slow Learners are Fast" (NIPS 2009).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/buckets.hpp"
 
@@ -59,3 +60,5 @@ struct stale_gradients {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Horovod's tensor fusion: Sergeev and Del Balso (arXiv 1802.05799); the rule is that of horovod/common/controller.cc, FuseResponses.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -100,3 +101,5 @@ struct tensor_fusion {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a schedule: refuses one that is incomplete or that waits for itself, and says when every action happens if communication is free.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/problem_text.hpp"
@@ -188,3 +189,5 @@ struct action_takes {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The largest elements of gradients alone, with error feedback: Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (NeurIPS 2018); Lin et al.,
 // "Deep Gradient Compression" (ICLR 2018). The formulas are in task/gradient_codes.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/quantized_gradients.hpp"
 
@@ -54,3 +55,5 @@ struct top_k_gradients {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,7 +2,9 @@
 // A schedule written action by action in a strategy that is a type: actions<worker<forward_of<0, 0>, backward_of<0, 0>>,
 // ...>.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
 
 namespace tessera {
@@ -68,7 +70,7 @@ struct actions {
     static constexpr detail::says what = detail::says::schedule;
     static constexpr int pool_size = 0;
 
-    static constexpr pipeline_schedule make() {
+    static TESSERA_VECTOR_CONSTEXPR pipeline_schedule make() {
         pipeline_schedule s;
         s.micro_batches = 0;
         (add_worker<Parts>(s), ...);
@@ -81,9 +83,12 @@ struct actions {
         (add_marks<Parts>(s), ...);
         return s;
     }
-    static constexpr problem check(const strategy_view&) { return check_schedule(make()); }
-    static constexpr schedule_facts facts(const strategy_view&) { return facts_of(make()); }
-    static constexpr int first_device(const strategy_view&, int stage) {
+    static TESSERA_VECTOR_CONSTEXPR problem check(const strategy_view&) {
+        detail::require_constant_vectors<actions>();
+        return check_schedule(make());
+    }
+    static TESSERA_VECTOR_CONSTEXPR schedule_facts facts(const strategy_view&) { return facts_of(make()); }
+    static TESSERA_VECTOR_CONSTEXPR int first_device(const strategy_view&, int stage) {
         const pipeline_schedule s = make();
         for (std::size_t w = 0; w < s.workers.size(); ++w) {
             for (const action& x : s.workers[w]) {
@@ -94,7 +99,7 @@ struct actions {
         }
         return 0;
     }
-    static constexpr problem check_order(const graph_view& g, const strategy_view& s) {
+    static TESSERA_VECTOR_CONSTEXPR problem check_order(const graph_view& g, const strategy_view& s) {
         return check_schedule(g, s, make());
     }
     static pipeline_schedule make_schedule(const graph_view&, const strategy_view&) { return make(); }
@@ -115,3 +120,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

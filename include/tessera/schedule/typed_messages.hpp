@@ -2,7 +2,9 @@
 // Synchronization written message by message in a strategy that is a type:
 // messages<send<exchange::all_reduce, weight_of<fc1>, bias_of<fc1>>, ..., update_after_backward>.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/strategy/synchronization_rules.hpp"
 #include "tessera/strategy/typed_options.hpp"
 
@@ -120,17 +122,20 @@ struct messages {
     static constexpr detail::says what = detail::says::synchronization;
     static constexpr int pool_size = 0;
 
-    static constexpr detail::message_state read(const graph_view& g) {
+    static TESSERA_VECTOR_CONSTEXPR detail::message_state read(const graph_view& g) {
         detail::message_state s;
         (Parts::apply(g, s), ...);
         return s;
     }
-    static constexpr problem check(const graph_view& g) {
+    static TESSERA_VECTOR_CONSTEXPR problem check(const graph_view& g) {
+        detail::require_constant_vectors<messages>();
         const detail::message_state s = read(g);
         return s.refused || s.made.messages.empty() ? s.refused : check_messages(g, s.made);
     }
-    static constexpr sync_modes modes(const graph_view& g) { return modes_of(read(g).made); }
+    static TESSERA_VECTOR_CONSTEXPR sync_modes modes(const graph_view& g) { return modes_of(read(g).made); }
     static synchronization make_synchronization(const graph_view& g) { return read(g).made; }
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Pipelines in a strategy that is a type: pipeline<one_forward_one_backward>. The schedules' own files say what their
 // types are.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/pipeline.hpp"
 #include "tessera/strategy/typed_options.hpp"
@@ -82,3 +83,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

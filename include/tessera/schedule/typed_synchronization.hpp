@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronization in a strategy that is a type: synchronize<zero<2>>. The policies' own files say what their types are.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/strategy/typed_options.hpp"
@@ -40,3 +41,5 @@ struct synchronize {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

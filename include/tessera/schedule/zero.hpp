@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data parallelism without redundant memory: Rajbhandari et al., "ZeRO" (SC 2020), section 5.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/typed_synchronization.hpp"
@@ -77,3 +78,5 @@ struct zero {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

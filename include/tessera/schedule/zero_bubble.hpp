@@ -2,6 +2,7 @@
 // Zero bubble, the variant of 1F1B's memory: backward is split, and gradients of weights fill the waits. Qi et al., "Zero bubble pipeline
 // parallelism" (arXiv 2401.10241): ZB-H1.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -152,3 +153,5 @@ struct zero_bubble_h1 : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Zero bubble with two stages on each worker, in the shape of a V: Qi et al., "Pipeline parallelism with controllable memory"
 // (arXiv 2405.15362): ZB-V.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/record.hpp"
 #include "tessera/schedule/typed_pipeline.hpp"
@@ -118,3 +119,5 @@ struct zero_bubble_v {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

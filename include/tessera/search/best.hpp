@@ -2,6 +2,7 @@
 // Which search when: those that suit a network's size, the machine and the time that there is, one after the other, and
 // the fastest of what they find by simulation, with its bound.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/certified/bound.hpp"
@@ -168,3 +169,5 @@ inline std::string to_text(const best_result& r) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

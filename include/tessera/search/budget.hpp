@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much work a search may do, and what it says when that was not enough.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -58,3 +59,5 @@ constexpr bool is_within_budget() {
 } // namespace detail
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Never worse than the obvious, for searches that model costs: what was found is simulated beside what everybody knows,
 // and the fastest is returned, by name.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/by_hand/hand_designed.hpp"
@@ -111,3 +112,5 @@ inline std::string to_text(const compared_search& r) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

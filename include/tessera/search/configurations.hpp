@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The legal configurations of an operator, in a fixed order.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/fixed_vector.hpp"
 #include "tessera/strategy/configuration.hpp"
@@ -96,3 +97,5 @@ constexpr fixed_vector<configuration, Capacity> enumerate_some(const description
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // What a step of a strategy takes when its plan is finished: searches price plans as they come from lowering, without the waits that memory used
 // again costs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/plan/finish.hpp"
@@ -68,3 +69,5 @@ inline bool waits_count(const cluster& on) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches that price what sessions run: expressions in a row as one operator.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/record.hpp"
@@ -67,3 +68,5 @@ inline search_found run_fused(const search_record& r, const graph_view& g, const
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

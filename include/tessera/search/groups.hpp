@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with what follows it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 
@@ -31,7 +32,7 @@ constexpr bool starts_block(const graph_view& g, int op) {
 
 /// Uses that differ in the place of their input alone (slices of the same extent) are alike.
 constexpr bool alike(const op_attributes& a, const op_attributes& b) {
-    auto* const anywhere = record_of(a).anywhere;
+    const auto& anywhere = record_of(a).anywhere;
     return a.kind == b.kind && (anywhere == nullptr ? a == b : anywhere(a) == anywhere(b));
 }
 
@@ -120,3 +121,5 @@ inline operator_groups group_operators(const graph_view& g) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

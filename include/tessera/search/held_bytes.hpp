@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shard keeps in its device's memory from forward to backward, whatever else is there.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/additive.hpp"
 
@@ -50,3 +51,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

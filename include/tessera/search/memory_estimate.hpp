@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a strategy needs of every device's memory, kept up to date from change to change.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/held_bytes.hpp"
 #include "tessera/search/mcmc/proposals.hpp"
@@ -65,3 +66,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies that are pipelines: stages balanced by predicted time, each split over devices of its own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/roofline.hpp"
 #include "tessera/machine/device_graph.hpp"
@@ -154,3 +155,5 @@ inline constexpr search_record hypar_flow_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uneven shards for unequal devices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
@@ -55,3 +56,5 @@ inline strategy data_parallel_in_proportion(const graph_view& g, const cluster& 
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's searches that take moments and little to compile: strategies designed by hand, and searches under a model of costs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/compared.hpp"
 
@@ -43,3 +44,5 @@ std::vector<const search_record*> measured_searches() {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers by which searches choose.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/mask.hpp"
 
@@ -22,3 +23,5 @@ struct random_numbers {
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

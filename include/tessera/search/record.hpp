@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What there is to know of a search that is chosen by name, as one record: its file defines it, and nothing else names it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/function_ref.hpp"
 #include "tessera/base/registry.hpp"
@@ -82,3 +83,5 @@ inline bool applies(const search_record& r, const graph_view& g, const cluster& 
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A search by its record: checks what is asked for, runs it, and gives what it finds what it does not see to itself.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/fit/policies.hpp"
 #include "tessera/search/fused.hpp"
@@ -62,3 +63,5 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

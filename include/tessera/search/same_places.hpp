@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two strategies compared where numbers of devices do not matter: on a machine of equal devices many strategies are the same but for these.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/coarse/parts.hpp"
 
@@ -125,3 +126,5 @@ inline std::vector<int> same_places(const graph_view& g, const cluster& on, cons
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

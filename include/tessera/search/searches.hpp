@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's searches by name. A new one is a file with its record, and a row here or in quick_searches.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/optimum.hpp"
 #include "tessera/search/coarse/coarse_search.hpp"
@@ -27,3 +28,5 @@ inline const search_record& search_named(std::string_view name, const std::strin
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

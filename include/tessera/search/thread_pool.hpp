@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a search. The core makes none: who searches hands them in (execute/search_threads.hpp makes some).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <atomic>
 #include <cstddef>
@@ -49,3 +50,5 @@ struct thread_pool {
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

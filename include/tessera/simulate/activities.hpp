@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulation seen closely: when every activity runs, and which lanes it uses. A timeline sums this up by tasks.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/simulate.hpp"
 
@@ -57,3 +58,5 @@ inline activity_trace trace(const graph_view& g, const plan& p, const cluster& o
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Activities of what devices sum and share: a group of updates, the messages that a synchronization policy makes, with one collective for all tasks of
 // a message, and what goes to a parameter server and back.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/task_activities.hpp"
 
@@ -293,3 +294,5 @@ inline int task_activities::add_served(const std::vector<tile>& tiles, const std
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

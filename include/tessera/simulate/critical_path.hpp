@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a step's time goes: the chain of activities that determines its end.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/simulate.hpp"
 
@@ -53,3 +54,5 @@ inline critical_time critical_path(const plan& p, task_activities& activities) {
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Folding: devices, lanes and activities that a simulation cannot tell apart become one of each, so that what happens to one stands for
 // what happens to all. The times of the folded simulation are those of the unfolded one, exactly.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/simulate.hpp"
 
@@ -217,3 +218,5 @@ inline folded_timeline simulate_folded(const plan& p, task_activities& activitie
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

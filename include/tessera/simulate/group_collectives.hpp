@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best collectives of groups of devices, remembered from one plan to the next.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/collective.hpp"
 #include "tessera/simulate/schedule.hpp"
@@ -66,3 +67,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of every device's memory holds something at every time of a run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -70,3 +71,5 @@ inline std::vector<std::vector<memory_sample>> memory_over_time(const plan& p, c
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The links between nodes as a simulation sees them: what a task has written goes, one letter after the other and the most urgent first, over the link of its
 // node.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/between_nodes.hpp"
 
@@ -140,3 +141,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

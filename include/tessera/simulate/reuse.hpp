@@ -2,6 +2,7 @@
 // Where a task of a plan finds its memory when the plan runs again and again: how much else was touched since (the LRU stack distance of
 // Mattson et al., IBM Systems Journal 9(2), 1970), and whether another device touched it last. Devices are threads that share a cache.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
 
@@ -188,3 +189,5 @@ std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Event-driven simulation of activities: what runs when on devices that take their tasks in a given order, and on lanes that serve transfers
 // in the order in which they become ready. Times are whole nanoseconds from 0.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -235,3 +236,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

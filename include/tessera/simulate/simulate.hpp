@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/late_sums.hpp"
 #include "tessera/simulate/collective_activities.hpp"
@@ -197,3 +198,5 @@ inline timeline simulate(const graph_view& g, const plan& p, const cluster& on, 
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The activities of a plan's tasks on a cluster: one for each task, and two more, a reduce-scatter and an all-gather, for every group of update tasks
 // that share a sum.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/streams.hpp"
 #include "tessera/simulate/group_collectives.hpp"
@@ -276,3 +277,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a device computes on one task of a plan: measured where a profile has it, else by the roofline.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/profile.hpp"
 #include "tessera/cost/roofline.hpp"
@@ -106,3 +107,5 @@ struct task_times {
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

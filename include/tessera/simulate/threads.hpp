@@ -2,6 +2,7 @@
 // Simulation of a bound plan on threads of one host: each walks its list as the executor does, waits where the plan says so, and takes
 // longer where another presses on the memory that they share, or where there are fewer cores than threads at work.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/plan.hpp"
@@ -238,3 +239,5 @@ inline timeline simulate(const plan& p, const std::vector<thread_time>& times, c
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When every task of a plan starts and ends: predicted by a simulation, or measured by the executor (see execute/executor.hpp).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -27,3 +28,5 @@ struct timeline {
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

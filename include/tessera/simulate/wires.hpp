@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an activity's transfers occupy: bytes over the lanes of a cluster's routes, and the time that they take.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/simulate/schedule.hpp"
@@ -135,3 +136,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

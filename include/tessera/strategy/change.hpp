@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One operator's configuration with its own numbers, to be carried from strategy to strategy.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/strategy.hpp"
 
@@ -87,3 +88,5 @@ inline bool is_same_but_for_shards(const strategy& a, const strategy& b) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How gradients are made smaller before devices exchange them, as a value, and how many bytes that leaves.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/strategy/described.hpp"
@@ -65,3 +66,5 @@ struct compression_setting {
 inline constexpr index_t most_indexed_elements = index_t{1} << 32;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // How one operator is divided and where its shards run: OptCNN's and FlexFlow's c_i, with reduction splits, replication,
 // uneven shards and partial tensors.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/analysis.hpp"
 #include "tessera/strategy/described.hpp"
@@ -153,3 +154,5 @@ constexpr bool is_first_part(const shard& s, const description& d) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Values that list their fields once, by name: what hashes, prints, compares, writes and reads them goes by that list, so that a field that
 // is in it is lost nowhere. (A field that is in the value and not in its list fails tests/io/strategy_fields.cpp.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/mask.hpp"
 
@@ -91,3 +92,5 @@ constexpr bool same_fields(const T& a, const T& b) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

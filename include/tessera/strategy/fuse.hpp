@@ -2,6 +2,7 @@
 // Operators that are expressions, one after the other, become one: a network and a strategy for it are rewritten before they are lowered, so that a
 // plan has one task where there were several, and no tiles between them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/net/paths.hpp"
@@ -508,3 +509,5 @@ fused_network not_fused(const Graph& g, const strategy& s) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

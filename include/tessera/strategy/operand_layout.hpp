@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout in which an operator's shards hold an operand, as a value.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/tensor_layout.hpp"
 #include "tessera/strategy/pieces.hpp"
@@ -43,8 +44,8 @@ constexpr void append_ranges(tensor_layout& l, const description& d, int which, 
 } // namespace detail
 
 /// The layout of what an operator's shards hold of an operand. Without devices where a loop indexes two dimensions, whose shards are no grid.
-constexpr tensor_layout layout_of_operand(const description& d, int which, const configuration& c, const index_t* pool,
-                                          held what) {
+TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, int which, const configuration& c,
+                                                         const index_t* pool, held what) {
     const operand& o = d.operands[which];
     const bool contributes = what == held::gradient && o.kind != operand_kind::output;
     tensor_layout l;
@@ -98,3 +99,5 @@ constexpr tensor_layout layout_of_operand(const description& d, int which, const
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each shard of an operator holds of an operand, as pieces of that tensor.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/piece.hpp"
 #include "tessera/strategy/configuration.hpp"
@@ -43,3 +44,5 @@ constexpr std::vector<Piece> pieces_of(const Description& d, int which, const co
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/action_kind.hpp"
 #include "tessera/strategy/described.hpp"
@@ -53,3 +54,5 @@ struct pipeline_schedule {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cut points in proportion to what devices can do.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/strategy.hpp"
 
@@ -35,3 +36,5 @@ inline std::vector<index_t> cuts_in_proportion(index_t extent, const std::vector
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of pipeline schedules: every action once, on one worker, and none that waits for itself.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/base/rules.hpp"
 #include "tessera/strategy/pipeline_schedule.hpp"
 
@@ -56,7 +58,7 @@ public:
         : s_(s), given_(slot(s.stages > 0 ? s.stages - 1 : 0, s.micro_batches), 0) {}
 
     /// The first rule that the schedule breaks by itself.
-    constexpr problem fill() {
+    TESSERA_VECTOR_CONSTEXPR problem fill() {
         if (s_.stages < 1 || s_.micro_batches < 1) {
             return {rule::pipeline_is_empty, -1, -1, s_.stages < 1 ? s_.stages : s_.micro_batches, 1};
         }
@@ -95,7 +97,7 @@ public:
     constexpr std::size_t size() const { return given_.size(); }
 
 private:
-    constexpr problem fill_actions() {
+    TESSERA_VECTOR_CONSTEXPR problem fill_actions() {
         int_array home(size(), -1);
         for (std::size_t w = 0; w < s_.workers.size(); ++w) {
             for (const action& x : s_.workers[w]) {
@@ -214,13 +216,13 @@ constexpr problem walk(const pipeline_schedule& s, const action_table& given, co
 } // namespace detail
 
 /// The first rule that a schedule breaks by itself, whatever network follows it.
-constexpr problem check_schedule(const pipeline_schedule& s) {
+TESSERA_VECTOR_CONSTEXPR problem check_schedule(const pipeline_schedule& s) {
     detail::action_table given(s);
     return given.fill();
 }
 
 /// Why batch norms could not take their statistics over the mini-batch under a schedule; none: they can.
-constexpr rule joint_rule(const pipeline_schedule& s) {
+TESSERA_VECTOR_CONSTEXPR rule joint_rule(const pipeline_schedule& s) {
     bool splits = false;
     bool late = false;
     bool unordered = false;
@@ -246,6 +248,10 @@ constexpr rule joint_rule(const pipeline_schedule& s) {
 }
 
 /// What the rules of a strategy ask of this schedule.
-constexpr schedule_facts facts_of(const pipeline_schedule& s) { return {s.stages, s.micro_batches, joint_rule(s)}; }
+TESSERA_VECTOR_CONSTEXPR schedule_facts facts_of(const pipeline_schedule& s) {
+    return {s.stages, s.micro_batches, joint_rule(s)};
+}
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

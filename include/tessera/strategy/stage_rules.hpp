@@ -2,6 +2,7 @@
 // The rules of stages: which operators are in which, what the schedule has to do with them, and over which samples
 // batch norms may take their statistics.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/graph.hpp"
 #include "tessera/strategy/schedule_rules.hpp"
@@ -124,7 +125,8 @@ constexpr problem check_training(const graph_view& g, const strategy_view& s, co
 
 /// The first rule that a schedule breaks by itself, or for the edges between the stages of a strategy that keeps their
 /// rules: an action would wait for itself.
-constexpr problem check_schedule(const graph_view& g, const strategy_view& s, const pipeline_schedule& schedule) {
+TESSERA_VECTOR_CONSTEXPR problem check_schedule(const graph_view& g, const strategy_view& s,
+                                                const pipeline_schedule& schedule) {
     detail::action_table given(schedule);
     if (const problem p = given.fill()) {
         return p;
@@ -152,3 +154,5 @@ constexpr schedule_facts facts_of(const strategy_view& s) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

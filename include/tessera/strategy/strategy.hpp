@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy as a value, and the rules that it has to keep.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/describe.hpp"
 #include "tessera/net/paths.hpp"
@@ -322,3 +323,5 @@ inline void require(const graph_view& g, const strategy_view& s, int devices) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

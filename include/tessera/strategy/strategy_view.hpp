@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A strategy whose numbers somebody else owns: what the rules and lowering read.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/configuration.hpp"
 #include "tessera/strategy/pipeline_schedule.hpp"
@@ -60,3 +61,5 @@ constexpr strategy_view configurations_of() {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

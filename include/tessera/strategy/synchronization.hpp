@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How gradients become new parameters, as a value. The policies in schedule/ make such values; lowering follows them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/compression.hpp"
 
@@ -114,3 +115,5 @@ struct synchronization {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of synchronization: which modes go together, and that messages hold each slice of every gradient once.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/optimizer.hpp"
 #include "tessera/strategy/stage_rules.hpp"
@@ -115,7 +116,7 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
 
 /// The first rule that messages break: each slice of every gradient goes once, parameters in slices are divided by
 /// their members alone.
-constexpr problem check_messages(const graph_view& g, const synchronization& sync) {
+TESSERA_VECTOR_CONSTEXPR problem check_messages(const graph_view& g, const synchronization& sync) {
     detail::int_array given(static_cast<std::size_t>(g.parameter_count), 0);
     detail::int_array slices(static_cast<std::size_t>(g.parameter_count), 0);
     for (const message& m : sync.messages) {
@@ -220,3 +221,5 @@ constexpr problem check_compressed(const graph_view& g, const strategy_view& s, 
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

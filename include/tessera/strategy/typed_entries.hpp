@@ -2,6 +2,7 @@
 // What a strategy that is a type says of all its layers together. Schedules and synchronization are in
 // schedule/typed_pipeline.hpp and schedule/typed_synchronization.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/precision.hpp"
 #include "tessera/strategy/typed_options.hpp"
@@ -115,3 +116,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

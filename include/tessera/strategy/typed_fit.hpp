@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The split of an operator from the layouts of its inputs and of its output.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -94,7 +95,8 @@ constexpr problem compare_layouts(const tensor_layout& given, const tensor_layou
 
 /// The configuration under which an operator's inputs and its output have these layouts, the inputs' in order and the output's last. What the output says
 /// of devices and copies holds.
-constexpr fitted_configuration fit_configuration(const description& d, const std::vector<tensor_layout>& given) {
+TESSERA_VECTOR_CONSTEXPR fitted_configuration fit_configuration(const description& d,
+                                                                const std::vector<tensor_layout>& given) {
     fitted_configuration f;
     const int inputs = count_of(d, operand_kind::input);
     const auto count = static_cast<int>(given.size());
@@ -171,7 +173,7 @@ struct fitted_numbers {
 /// The configuration of Op that Layouts make: of its inputs in order, then of its output. Does not compile where there is none.
 template <class Op, class... Layouts>
 struct fitted {
-    static constexpr fitted_configuration make() {
+    static TESSERA_VECTOR_CONSTEXPR fitted_configuration make() {
         constexpr int count = static_cast<int>(sizeof...(Layouts));
         const tensor_layout given[] = {Layouts::value()...};
         std::vector<tensor_layout> all;
@@ -197,7 +199,8 @@ struct fitted {
         }
         return f;
     }
-    static constexpr auto store() {
+    static TESSERA_VECTOR_CONSTEXPR auto store() {
+        detail::require_constant_vectors<fitted>();
         if constexpr ((Layouts::ok && ...)) {
             constexpr auto pool = static_cast<int>(make().pool.size());
             const fitted_configuration f = make();
@@ -230,3 +233,5 @@ struct fitted {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

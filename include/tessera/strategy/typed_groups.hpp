@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of parameters by layers that are types: ts::with_groups(ts::adamw{}, ts::group<conv1>{.rate = 0.1F}, ts::group<ts::biases_and_norms>{.decay = 0}).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/describe.hpp"
 #include "tessera/op/optimizer.hpp"
@@ -141,3 +142,5 @@ struct optimizer_for {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layouts that a strategy gives to what a layer reads and makes, as types.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/typed_layout.hpp"
 #include "tessera/strategy/operand_layout.hpp"
@@ -79,7 +80,7 @@ struct named_operand {
 template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, held What>
 struct layer_layout {
     using named = named_operand<Net, Strategy::batch, Layer, Kind, Slot>;
-    static constexpr tensor_layout make() {
+    static TESSERA_VECTOR_CONSTEXPR tensor_layout make() {
         constexpr graph_view g = describe<Net, Strategy::batch>();
         constexpr strategy_view s = configurations_of<Strategy>();
         constexpr int op = named::place.op;
@@ -135,3 +136,5 @@ using parameter_gradient_layout_of =
     typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, held::gradient>::type;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What on<> and others<> say of a layer in a strategy that is a type: splits, devices, stage, recomputation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/typed_places.hpp"
 #include "tessera/strategy/strategy.hpp"
@@ -166,3 +167,5 @@ struct others {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // How a layer, or a chain of layers, is split that runs by itself: its options as a strategy, and, where extents<> say what it reads, the rules
 // that they break as compile errors.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/rules.hpp" // first, so that compilers name few headers before the words of a refusal
 
@@ -216,3 +217,5 @@ struct part_options {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies as types, checked by the compiler: strategy_of<Net, Devices, Batch, on<conv1, split<sample, 2>>, ...>.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/typed_writer.hpp"
 
@@ -208,3 +209,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the entries of a strategy that is a type amount to, and the rules that they break by themselves.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/typed_entries.hpp"
 
@@ -230,3 +231,5 @@ struct strategy_writer {
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

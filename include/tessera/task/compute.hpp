@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a backend is asked to compute: one pass of one operator over one shard.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/analysis.hpp"
 #include "tessera/op/mask.hpp"
@@ -80,3 +81,5 @@ struct compute_call {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

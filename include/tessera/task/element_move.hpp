@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator that only moves elements does in a shard, as nested loops with a stride in each of two dense arrays.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/analysis.hpp"
 
@@ -144,3 +145,5 @@ inline element_move move_between(const description& d, int from, const box& from
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

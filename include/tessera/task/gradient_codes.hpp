@@ -4,6 +4,7 @@
 // Speech DNNs" (Interspeech 2014); Karimireddy, Rebjock, Stich and Jaggi, "Error Feedback Fixes SignSGD and other Gradient Compression Schemes" (ICML
 // 2019), algorithm 2, at a constant rate.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/compression.hpp"
 
@@ -223,3 +224,5 @@ inline void add_decompressed(const compression_setting& how, const std::byte* wo
 }
 
 } // namespace tessera::codes
+
+#include "tessera/base/end_header.inl"

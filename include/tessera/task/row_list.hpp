@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a backend offers, as a list of types: a row is made, and the kernels that it names are instantiated, where a table takes it up.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/record.hpp"
 
@@ -39,3 +40,5 @@ constexpr auto rows_among(row_list<Row...>) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is an
 // arena on a GPU with a stream, or two where devices communicate; several may share one GPU.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/bind.hpp"
 #include "tessera/backend/cuda/calls/leaders.hpp"
@@ -538,3 +539,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Binding a plan to GPUs: algorithms and scratch memory for every task, and, between GPUs, transfers of whole tiles: what a copy
 // needs of another GPU is packed there, carried over, and then copied like anything else.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call_list.hpp"
 #include "tessera/backend/cuda/calls/contain.hpp"
@@ -222,3 +223,5 @@ inline void bind(plan& p, const graph_view& g, const list_options& o, algorithm_
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

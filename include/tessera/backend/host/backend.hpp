@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host backend: oneDNN, kernels of our own, and shared memory between the devices of a process.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
@@ -230,3 +231,5 @@ private:
 using backend = basic_backend<plan>;
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

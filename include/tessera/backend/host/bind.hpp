@@ -2,6 +2,7 @@
 // Binding a plan to the host: an implementation for every compute task, a memory format for every tile, reorders where a task wants
 // another format than its operand has, and scratch memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/choose.hpp"
 #include "tessera/plan/scratch.hpp"
@@ -337,3 +338,5 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

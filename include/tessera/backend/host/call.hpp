@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compute task as the host backend sees it: the call, the memory formats of its operands, and how it is computed.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/format.hpp"
 #include "tessera/op/window.hpp"
@@ -107,3 +108,5 @@ struct local_window {
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles whose channels lie side by side: channels last, and oneDNN's blocks of channels.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 
@@ -33,3 +34,5 @@ struct channel_blocks {
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

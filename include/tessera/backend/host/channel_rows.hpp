@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles whose elements of one channel lie in contiguous rows: [blocks][channels][length].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 
@@ -91,3 +92,5 @@ struct channel_rows {
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

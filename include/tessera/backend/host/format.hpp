@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory formats of tiles on the host.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/onednn/onednn.hpp"
 #include "tessera/base/mutex.hpp"
@@ -91,3 +92,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents as kernels of our own count them, and shapes that are too large for them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/backend/host/kernels/limits.hpp"
@@ -27,3 +28,5 @@ const Shape& fitting(const Shape& s, const compute_call& c) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

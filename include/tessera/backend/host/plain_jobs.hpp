@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference backend.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/backend/reference/kernels.hpp"
@@ -39,3 +40,5 @@ owned<job> make_plain_job(const Call& b, const reference::operator_row<float>& r
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reorders: the same elements from one memory format into another.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/kernels/transpose_n16.hpp"
 #include "tessera/backend/host/onednn/operands.hpp"
@@ -124,3 +125,5 @@ inline owned<job> make_reorder(const format_table& table, const reorder_call& r,
 } // namespace detail
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that are no operator's: copies between tiles, sums of gradients with the optimizer's update, running statistics.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/backend/host/kernels/optimizer.hpp"
 #include "tessera/backend/host/kernels/reduce.hpp"
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/update.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/compressed_gradient.hpp"
 #include "tessera/execute/copy_box.hpp"
@@ -202,12 +204,12 @@ public:
         double squares = 0;
         for (const norm& x : norms_) {
             squares += *x.squares;
-            if (!std::isfinite(*x.squares) &&
+            if (!is_finite(*x.squares) &&
                 measures_ == nullptr) { // every update of the step sees it, so that none changes anything
                 lose(run, x.parameter);
             }
         }
-        if (!std::isfinite(squares)) {
+        if (!is_finite(squares)) {
             return;
         }
         const auto factor = static_cast<float>(scale_ * clip_factor(how_, std::sqrt(squares)));
@@ -219,7 +221,7 @@ public:
                 all.weights += part[0];
                 all.measured += part[1];
             }
-            if (!std::isfinite(all.weights) || !std::isfinite(all.measured)) { // every update of the parameter sees it
+            if (!is_finite(all.weights) || !is_finite(all.measured)) { // every update of the parameter sees it
                 return lose(run, spans_[0].parameter);
             }
             trust = kernels::formulas::trust_of(settings_in<kernels::formulas::update_settings>(how_), all.weights,
@@ -413,3 +415,5 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference backend as an executor's backend: plans in plain loops and plain formats. It tests plans; it is not fast.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/execute/compressed_gradient.hpp"
 #include "tessera/execute/copy_box.hpp"
 #include "tessera/execute/jobs_by_plan.hpp"
@@ -327,12 +329,12 @@ private:
         double squares = 0;
         for (std::size_t k = 0; k < u.norms.size(); ++k) {
             squares += *u.norms[k];
-            if (!std::isfinite(*u.norms[k]) &&
+            if (!is_finite(*u.norms[k]) &&
                 u.measures == nullptr) { // every update of the step sees it, so that none changes anything
                 lose(run, u.normed[k]);
             }
         }
-        if (!std::isfinite(squares)) {
+        if (!is_finite(squares)) {
             return;
         }
         const double factor = u.scale * clip_factor(u.how, std::sqrt(squares));
@@ -354,7 +356,7 @@ private:
                 all.weights += part[0];
                 all.measured += part[1];
             }
-            if (!std::isfinite(all.weights) || !std::isfinite(all.measured)) { // every update of the parameter sees it
+            if (!is_finite(all.weights) || !is_finite(all.measured)) { // every update of the parameter sees it
                 return lose(run, u.parameter);
             }
             trust = trust_of(u.how, all);
@@ -379,3 +381,5 @@ private:
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference backend: every pass of every operator over one shard, in plain loops, read off the operator's description.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/table.hpp"
 
@@ -86,3 +87,5 @@ void update_running(const tile_view& statistics, const tile_view& running, index
 }
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that several operators share.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/shard.hpp"
+#include "tessera/base/finite.hpp"
 
 #include <cmath>
 #include <limits>
@@ -18,7 +20,7 @@ void maximum(const shard<Real>& s, int from, int to) {
         for (index_t i = 0; i < r.count; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
             Real& y = py[r.at[1] + i * r.step[1]];
-            y = x > y || std::isnan(x) ? x : y;
+            y = x > y || is_nan(x) ? x : y;
         }
     });
 }
@@ -62,3 +64,5 @@ void pass_gradient(const shard<Real>& s, int o) {
 }
 
 } // namespace tessera::reference::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: one device that runs a network in double, operator by operator, without strategy or plan.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
@@ -173,7 +174,7 @@ inline void network::set(int tensor, std::span<const std::int32_t> from) {
     for (int i = 0; i < graph_.op_count; ++i) {
         for (int k = 0; k < graph_.ops[i].inputs.size(); ++k) {
             const index_t count = graph_.ops[i].inputs[k] == tensor ? graph_.integers_of(i, k) : 0;
-            auto* const ignored = record_of(graph_.ops[i].attributes).ignored;
+            const auto& ignored = record_of(graph_.ops[i].attributes).ignored;
             const bool ignores = ignored != nullptr && k == 1;
             for (const std::int32_t x : from) {
                 if (count > 0 && (x < 0 || x >= count) && !(ignores && x == ignored(graph_.ops[i].attributes))) {
@@ -404,3 +405,5 @@ inline double network::train_step(const run_state& run, const optimizer& how) {
 } // namespace tessera::reference
 
 #include "tessera/backend/reference/network_statistics.inl"
+
+#include "tessera/base/end_header.inl"

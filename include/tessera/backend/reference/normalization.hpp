@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalizations whose statistics are of rows: the last dimension, a group of channels of a sample.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/statistics.hpp"
@@ -131,3 +132,5 @@ struct row_norm_loops {
 };
 
 } // namespace tessera::reference::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // bf16 in the reference backend: a shard computes in floats, on copies of what is stored as bf16, and what it makes is rounded when
 // it is stored.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/table.hpp"
 #include "tessera/base/bfloat16.hpp"
@@ -61,3 +62,5 @@ private:
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

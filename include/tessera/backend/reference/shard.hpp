@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call with its operands at hand: what the kernels of the reference backend have in common.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/walk.hpp"
 #include "tessera/base/error.hpp"
@@ -114,3 +115,5 @@ using detail::shard;
 using detail::stride_in;
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of x and of x^2, which normalizations take their means and variances from.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/shard.hpp"
 
@@ -25,3 +26,5 @@ void sum_statistics(const shard<Real>& s) {
 }
 
 } // namespace tessera::reference::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimizer step over a piece of a parameter, in plain loops.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/finite.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/op/update_formulas.hpp"
 #include "tessera/task/compute.hpp"
@@ -39,9 +41,9 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
         }
         auto result = static_cast<Real>(Formula::step(static_cast<double>(weights[i]), g, s, n));
         result = how.prunes ? result + Real{} : result;
-        bool finite = std::isfinite(result);
+        bool finite = is_finite(result);
         for (std::size_t k = 0; k < Formula::states; ++k) {
-            finite = finite && std::isfinite(static_cast<Real>(s[k]));
+            finite = finite && is_finite(static_cast<Real>(s[k]));
         }
         all_finite = all_finite && finite;
         for (std::size_t k = 0; k < Formula::states && finite; ++k) {
@@ -139,3 +141,5 @@ inline double trust_of(const update_rule& how, const layer_squares& all) {
 }
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

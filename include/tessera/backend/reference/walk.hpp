@@ -2,6 +2,7 @@
 // Walks the points of a loop nest and, with them, the elements of its operands: an affine index makes every operand's place in
 // memory an affine function of the loops too, so that the innermost loop is a run with one constant step per operand.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/analysis.hpp"
 
@@ -177,3 +178,5 @@ void walk(const description& d, std::uint32_t loops, const interval* ranges, std
 }
 
 } // namespace tessera::reference::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // From a strategy's plan to a program for PyTorch. The forward tasks of the plan say which shard computes what and which boxes move between devices; a
 // rank is a device. Backward is left to autograd, which runs each exchange's reverse.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/exchanges.hpp"
 
@@ -322,3 +323,5 @@ inline program make_program(const graph_view& g, const strategy_view& s, int dev
 }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

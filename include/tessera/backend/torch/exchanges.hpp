@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves between the ranks of a program for PyTorch, forward: the copies of its plan, operator by operator.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/places.hpp"
 
@@ -194,3 +195,5 @@ protected:
 };
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators that a program for PyTorch has lines for: one table, which is also its documentation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/op/experts.hpp"
 #include "tessera/backend/torch/op/formulas.hpp"
@@ -86,3 +87,5 @@ inline std::string dropped_by(const op_attributes& a) {
 inline index_t dropped_percent(const op_attributes& a) { return a.as<op::dropout_attributes>().percent; }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

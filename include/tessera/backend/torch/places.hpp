@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program for PyTorch is made from: the plan, where its parameters live, and which variable holds a tile.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/refusals.hpp"
 #include "tessera/backend/torch/tables.hpp"
@@ -139,3 +140,5 @@ protected:
 };
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A plan as a program for torch.distributed, before it is text: what moves between ranks, where parameters live, the local lines of every rank, the
 // order of a pipeline's actions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/op/optimizer.hpp"
@@ -123,3 +124,5 @@ struct program {
 };
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

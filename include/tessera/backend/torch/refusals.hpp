@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a network, a strategy or an optimizer has no counterpart in a program for PyTorch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/operators.hpp"
 #include "tessera/net/paths.hpp"
@@ -106,3 +107,5 @@ inline std::string refusal_text(const std::vector<std::string>& all) {
 }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

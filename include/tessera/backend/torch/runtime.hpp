@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that a program for PyTorch imports, as it is written beside it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 namespace tessera::torch {
 
@@ -1140,3 +1141,5 @@ def main(program):
 // clang-format on
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard of an operator as the local lines of a program for PyTorch: what an operator's row reads to write them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/text.hpp"
 #include "tessera/net/graph.hpp"
@@ -67,3 +68,5 @@ struct operator_row {
 inline std::string assign(const shard_text& s, const std::string& expression) { return s.out + " = " + expression; }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward part of a plan by operators, and what an exchange amounts to.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/program.hpp"
 #include "tessera/plan/plan.hpp"
@@ -115,3 +116,5 @@ inline std::string kind_of(const exchange_table& x) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python as text: numbers, regions and names that are free.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/free_names.hpp"
@@ -76,3 +77,5 @@ inline std::string numbered(const std::string& name, int number) {
 }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program for PyTorch as text: program.py, which imports the runtime file.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/program.hpp"
 #include "tessera/backend/torch/text.hpp"
@@ -250,3 +251,5 @@ inline std::string to_text(const program& p, std::string_view title, std::string
 }
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

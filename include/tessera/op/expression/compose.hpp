@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions of expressions: the formula of an operator some of whose inputs are made by others.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/formula.hpp"
 
@@ -200,3 +201,5 @@ constexpr composition compose(const applied& last, const applied* makers, int co
 }
 
 } // namespace tessera::expression
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An expression with its derivatives: one tape, of which the result and the gradient of each input are nodes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/value.hpp"
 
@@ -366,3 +367,5 @@ constexpr formula trace() {
 }
 
 } // namespace tessera::expression
+
+#include "tessera/base/end_header.inl"

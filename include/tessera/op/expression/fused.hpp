@@ -2,6 +2,7 @@
 // Records of operators that are made of several while the program runs. They live as long as the program: plans, sessions and backends refer to
 // them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/base/owned.hpp"
@@ -63,3 +64,5 @@ inline const op_record& fused_record(std::string name, const expression::formula
 } // namespace op
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

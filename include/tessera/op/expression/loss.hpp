@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses that are expressions: the mean or the sum of a function of predictions and targets.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/record.hpp"
 
@@ -46,8 +47,8 @@ constexpr op_record loss_record(const char* name, const expression::formula& f,
     op_record r = expression_record(name, f);
     r.infer = [](const op_attributes&, const shape* x, int count) { return infer_loss(x, count); };
     r.facts.loss = true;
-    r.divisor = how == loss_reduction::sum          ? divisor_of<loss_reduction::sum>
-                : how == loss_reduction::batch_mean ? divisor_of<loss_reduction::batch_mean>
+    r.divisor = how == loss_reduction::sum          ? function_of(divisor_of<loss_reduction::sum>)
+                : how == loss_reduction::batch_mean ? function_of(divisor_of<loss_reduction::batch_mean>)
                                                     : nullptr;
     return r;
 }
@@ -95,3 +96,5 @@ struct weighted_loss {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an expression is made of: nodes, each a function of nodes before it, and a tape that writes them down once each.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -128,3 +129,5 @@ struct tape {
 };
 
 } // namespace tessera::expression
+
+#include "tessera/base/end_header.inl"

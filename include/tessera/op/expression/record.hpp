@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are expressions, element by element: the record and the layer follow from a function of numbers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/layer_name.hpp"
 #include "tessera/op/elementwise.hpp"
@@ -107,3 +108,5 @@ struct elementwise : protected expression::functions {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers that an expression is called with to be written down: operators and functions of them put nodes on a tape.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/nodes.hpp"
 
@@ -156,3 +157,5 @@ constexpr value select(condition c, value a, value b) { return functions::select
 constexpr value straight_through(value x, value gradient_of) { return functions::straight_through(x, gradient_of); }
 
 } // namespace tessera::expression
+
+#include "tessera/base/end_header.inl"

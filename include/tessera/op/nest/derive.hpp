@@ -2,6 +2,7 @@
 // The gradients of an operator that is written as loop nests: for every operand the derivative of each nest that reads it, times the gradient of what
 // that nest writes, summed over the loops that do not index the operand.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/writer.hpp"
 
@@ -313,3 +314,5 @@ constexpr description describe(const nest_writer& w, const program& p) {
 }
 
 } // namespace tessera::nests
+
+#include "tessera/base/end_header.inl"

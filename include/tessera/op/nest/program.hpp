@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows from the body of an operator that is written as loop nests: passes, each an expression at every point of some loops.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/formula.hpp"
 #include "tessera/op/record.hpp"
@@ -138,3 +139,5 @@ constexpr void note_reads(nest_pass& p, const description& d) {
 }
 
 } // namespace tessera::nests
+
+#include "tessera/base/end_header.inl"

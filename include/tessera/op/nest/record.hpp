@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: the record and the layer follow from a body.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/layer_name.hpp"
 #include "tessera/op/expression/record.hpp"
@@ -134,11 +135,19 @@ constexpr index_t ignored_of_body(const op_attributes& a) {
 }
 /// What the rows of a loss weigh together, where its mean is over that.
 template <class Body>
-constexpr auto rows_weigh_of() -> double (*)(const op_attributes&, const loss_rows&) {
+constexpr optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh_of() {
     if constexpr (requires { &Body::rows_weigh; }) {
-        return &Body::rows_weigh;
+        return function_of(&Body::rows_weigh);
     } else {
         return nullptr;
+    }
+}
+template <class Body>
+constexpr bool takes_logits() {
+    if constexpr (requires { Body::takes_logits; }) {
+        return Body::takes_logits;
+    } else {
+        return false;
     }
 }
 constexpr bool takes_integers(const program& p) {
@@ -176,12 +185,13 @@ constexpr op_record record(const char* name) {
         .inputs = p.inputs,
         .facts = {.loss = p.loss},
         .initial = {p.initial[0], p.initial[1], p.initial[2]},
-        .integers = detail::takes_integers(p) ? detail::integers_of_body<Body> : nullptr,
-        .labels = p.loss ? detail::labels_of_body<Body> : nullptr,
-        .ignored = p.ignores ? detail::ignored_of_body<Body> : nullptr,
+        .integers = detail::takes_integers(p) ? function_of(detail::integers_of_body<Body>) : nullptr,
+        .labels = p.loss ? function_of(detail::labels_of_body<Body>) : nullptr,
+        .ignored = p.ignores ? function_of(detail::ignored_of_body<Body>) : nullptr,
         .rows_weigh = detail::rows_weigh_of<Body>(),
         .generated = &detail::generator_of<Body>,
         .own = detail::own_attributes_of<Body>(),
+        .takes_logits = detail::takes_logits<Body>(),
     };
 }
 
@@ -257,3 +267,5 @@ struct operation : protected expression::functions, protected nests::names {
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the body of an operator is called with: it names loops, inputs and parameters, and writes the nests down.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/elementwise.hpp"
 #include "tessera/op/nest/program.hpp"
@@ -515,3 +516,5 @@ private:
 };
 
 } // namespace tessera::nests
+
+#include "tessera/base/end_header.inl"

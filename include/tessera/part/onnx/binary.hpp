@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of two tensors, or of a tensor and a constant, element by element; and what only together is one: a GELU of its Erf, a causal mask.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/functions.hpp"
 
@@ -186,3 +187,5 @@ inline void sum(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants of a foreign graph: its initializers, and what is computed of them and of shapes while a network is made.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/bfloat16.hpp"
 #include "tessera/base/half.hpp"
@@ -213,3 +214,5 @@ inline constant transposed_constant(const constant& c, const std::vector<int>& o
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX model as a network: its graph node by node, its initializers as what parameters begin with, a loss behind its first output.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/part/onnx/handlers.hpp"
@@ -266,3 +267,5 @@ inline translated network_of(const model& m, const options& how, const std::stri
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of constants alone, and those that ask for shapes, are computed while the network is made.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/translation.hpp"
 
@@ -241,3 +242,5 @@ inline std::vector<span_of> slices_of(const call& c, const std::vector<index_t>&
 } // namespace folding
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes are computed while the network is made: see fold.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/fold_shapes.hpp"
 
@@ -213,3 +214,5 @@ inline bool fold(call& c) {
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is computed of constants and extents while the network is made: parts of constants, and other extents.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/fold.hpp"
 
@@ -169,3 +170,5 @@ inline std::vector<int> order_of(const call& c, int rank) {
 } // namespace folding
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/part/onnx/layers.hpp"
@@ -140,3 +141,5 @@ inline void cast(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which operators of ONNX are understood, and by what.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/binary.hpp"
 #include "tessera/part/onnx/moves.hpp"
@@ -134,3 +135,5 @@ inline void check_type(const model& m, const node& n) {
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators with parameters: how they are called, what their parameters begin with, and which are shared.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/fold_nodes.hpp"
 #include "tessera/part/onnx/regrouped.hpp"
@@ -217,3 +218,5 @@ inline view part_of(call& c, view v, const std::vector<folding::span_of>& spans)
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ONNX model as plain values: what a file says (github.com/onnx/onnx, onnx.proto), of which a network is made. Nothing here is checked.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 #include <set>
@@ -186,3 +187,5 @@ struct options {
 };
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves elements, repeats them, or puts zeros or constants beside them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/functions.hpp"
 
@@ -257,3 +258,5 @@ inline void expand(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

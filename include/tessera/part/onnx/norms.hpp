@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalizations, softmax and reductions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/functions.hpp"
 
@@ -177,3 +178,5 @@ inline void reduce(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: with weights they are fully connected layers. And look-ups in tables.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -137,3 +138,5 @@ inline void gather(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

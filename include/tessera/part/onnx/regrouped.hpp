@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes in which operators of the network read views, and the way back.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/translation.hpp"
 
@@ -120,3 +121,5 @@ inline std::vector<int> inverse_of(const std::vector<int>& order) {
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, and blocks of channels as pixels.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -78,3 +79,5 @@ inline void depth_and_space(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

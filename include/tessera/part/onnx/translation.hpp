@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What translates a foreign graph node by node: values by name, constants, attributes, and the shapes in which operators of the network read views.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/constant.hpp"
 
@@ -230,3 +231,5 @@ public:
 };
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Tensors as a foreign graph sees them: a tensor of the network and a view of it, whose dimensions are split, merged and moved. Only what an operator
 // reads becomes operators of the network, with the samples first.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -272,3 +273,5 @@ inline view apart(const view& v) {
 }
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/part/onnx/layers.hpp"
 
@@ -311,3 +312,5 @@ inline void global_pool(call& c) {
 } // namespace nodes
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

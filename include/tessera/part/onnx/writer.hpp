@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network that is being written from a foreign graph: inputs and operators by name, with the numbers that their parameters begin with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/problem_text.hpp"
 #include "tessera/op/known_operators.hpp"
@@ -229,3 +230,5 @@ private:
 };
 
 } // namespace tessera::onnx
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering does in an action of a stage: its operators forward or backward, and what it computes again.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/backward.hpp"
 #include "tessera/plan/lower/stages.hpp"
@@ -177,3 +178,5 @@ void perform(network_lowering<Options>& x, const action& now) {
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of updates by each copy's own gradients, and of the averages of copies that follow every few steps.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/update.hpp"
 
@@ -68,3 +69,5 @@ void average_copies(const lowering_input<Options>& in, synchronization_places& s
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of the backward pass: which gradients flow, the tasks that make them, and what each contributes to.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/forward.hpp"
 
@@ -246,3 +247,5 @@ void backward(const lowering_input<Options>& in, network_places& net, micro_batc
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

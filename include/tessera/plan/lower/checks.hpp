@@ -2,6 +2,7 @@
 // What lowering refuses: options that do not fit the network or the strategy, and what breaks the rules of stages, schedules, messages and
 // averages. The order is that in which users see it: what a plan is made of first.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
@@ -59,3 +60,5 @@ void check_rules(const lowering_input<Options>& in) {
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Lowering of a message whose gradients are compressed: every device that has a contribution sends a code of it to all members, and each adds up what
 // all have sent and updates its copy.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/exchange.hpp"
 #include "tessera/plan/scratch.hpp"
@@ -97,3 +98,5 @@ void send_compressed(const lowering_input<Options>& in, synchronization_places& 
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of one message among its members: sliced, by all-reduce, round a ring, or by a server.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/update.hpp"
 
@@ -285,3 +286,5 @@ void send_among(const lowering_input<Options>& in, synchronization_places& sync,
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

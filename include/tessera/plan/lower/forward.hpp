@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of the forward pass: the tasks of every operator, what they read and what they make.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/placement.hpp"
 
@@ -151,3 +152,5 @@ void forward(const lowering_input<Options>& in, network_places& net, micro_batch
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

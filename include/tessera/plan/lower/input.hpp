@@ -2,6 +2,7 @@
 // What is lowered: a network, a strategy and options, and what follows from them before anything has a place. Nothing here changes while a plan
 // grows.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/first_users.hpp"
 #include "tessera/net/parameter_groups.hpp"
@@ -165,3 +166,5 @@ private:
 } // namespace lowering
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits for the backward pass (sync_time::after_backward): for the last that each device from which it takes has computed.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/plan.hpp"
 
@@ -32,3 +33,5 @@ private:
 };
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering: from a network and a strategy to the logical plan. Everything here follows from the operators' descriptions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/depend.hpp"
 #include "tessera/plan/lower/actions.hpp"
@@ -93,3 +94,5 @@ plan lower(const graph_view& g, const strategy_view& s, int devices, const Optio
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of what lies where before anything is computed: the inputs, and the parameters of every shard.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/redistribution.hpp"
 #include "tessera/plan/lower/sharded.hpp"
@@ -179,3 +180,5 @@ network_places place_network(const lowering_input<Options>& in, plan_writer& out
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Where tensors, parameters and their gradients are while a plan grows: places of the network, of a micro-batch, and of gradients on their way to
 // updates.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/redistribute.hpp"
 #include "tessera/plan/plan.hpp"
@@ -130,3 +131,5 @@ struct synchronization_places {
 };
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

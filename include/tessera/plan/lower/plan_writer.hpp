@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan that lowering appends tiles and tasks to.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/input.hpp"
 
@@ -108,3 +109,5 @@ inline void count_moved(plan_writer& out, const std::vector<int>& tiles, int dev
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of redistribution: the copies that bring pieces of a tensor to where they are needed.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/places.hpp"
 #include "tessera/plan/lower/plan_writer.hpp"
@@ -203,3 +204,5 @@ int need_intermediate(const lowering_input<Options>& in, plan_writer& out, inter
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

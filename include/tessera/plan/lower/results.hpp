@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan leaves to be read after its run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/places.hpp"
 #include "tessera/plan/lower/plan_writer.hpp"
@@ -51,3 +52,5 @@ void collect_results(const lowering_input<Options>& in, const network_places& ne
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Copies of a parameter in groups; and lowering of parameters that are stored as slices: who keeps which, and the tasks that gather them where an
 // operator needs them whole.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/places.hpp"
 #include "tessera/plan/lower/plan_writer.hpp"
@@ -159,3 +160,5 @@ int whole_parameter(const lowering_input<Options>& in, network_places& net, cons
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

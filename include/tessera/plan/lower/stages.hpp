@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages and the order of their actions: a schedule's, or micro-batches one after the other.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/input.hpp"
 #include "tessera/schedule/timetable.hpp"
@@ -115,3 +116,5 @@ std::size_t actions_until_losses(const lowering_input<Options>& in, const action
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of running statistics, which follow those of the whole batch when its last micro-batch has gone forward.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/forward.hpp"
 
@@ -143,3 +144,5 @@ void forward_and_follow(const lowering_input<Options>& in, network_places& net, 
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

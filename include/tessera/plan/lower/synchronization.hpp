@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of what follows when a parameter's gradient is ready: updates, or the messages of a strategy's synchronization.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/average.hpp"
 #include "tessera/plan/lower/compressed.hpp"
@@ -167,3 +168,5 @@ inline void forget_step(synchronization_places& sync) {
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

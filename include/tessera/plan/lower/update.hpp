@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering of parameter updates: who sums which gradients, and who updates which copies; with clipping, after the norm is known.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/redistribution.hpp"
 #include "tessera/plan/lower/sharded.hpp"
@@ -360,3 +361,5 @@ void update_clipped(const lowering_input<Options>& in, synchronization_places& s
 }
 
 } // namespace tessera::lowering
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that compressed gradients are of one parameter: who compresses keeps what it leaves out to itself, and who adds codes up reads those of all.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -119,3 +120,5 @@ bool verifier<Plan>::updates_take_codes() {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

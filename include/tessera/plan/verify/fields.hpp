@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that every number of a plan is one that it can be: kinds, indices, regions, sizes. All other checks stand on these.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -263,3 +264,5 @@ bool verifier<Plan>::scratch_is_one(const task& t) const {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that a parameter's update uses the sum of every contribution to its gradient exactly once, whatever way the sum takes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -180,3 +181,5 @@ bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that what moves stays what it is: copies, reorders and other names keep the tensor, the part, the micro-batch and the step.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -230,3 +231,5 @@ bool verifier<Plan>::reorder_is_sound(const task& t) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

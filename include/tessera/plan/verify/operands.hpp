@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that a computation reads and writes the tiles that its operator's description asks for, and no others.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -376,3 +377,5 @@ bool verifier<Plan>::refuse_lists(const task& t) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

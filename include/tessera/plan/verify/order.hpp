@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of order: no deadlock, no race, nothing read before it is written, no memory used twice at a time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -303,3 +304,5 @@ bool verifier<Plan>::all_before(std::size_t a, std::size_t b) const {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checks of shards ask again and again: which gradients flow, and which tiles are pieces of which tensor, of which shard.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -257,3 +258,5 @@ bool verifier<Plan>::is_complete(const tile& x) const {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

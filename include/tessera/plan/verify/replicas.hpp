@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that statistics which every shard of samples takes by itself are those of its samples alone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -152,3 +153,5 @@ bool verifier<Plan>::follows_first(const task& t, const std::vector<replica_samp
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of what a plan makes: outputs, updates, collectives; and that it fits in memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -274,3 +275,5 @@ bool verifier<Plan>::fits(index_t device_memory) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Checks that an operator's shards make all of it: what they compute fills its loops, each point once, and every piece of a sum has a number of
 // its own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/pieces.hpp"
 
@@ -370,3 +371,5 @@ bool verifier<Plan>::each_has(const std::vector<std::pair<std::uint64_t, int>>& 
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that every index is one, that copies cover their targets and that sums have every part once.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -231,3 +232,5 @@ bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vect
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

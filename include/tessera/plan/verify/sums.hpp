@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that what micro-batches contribute is added once each: gradients of parameters and the statistics of a batch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/verifier.hpp"
 
@@ -264,3 +265,5 @@ bool verifier<Plan>::statistics_add_up(const std::vector<const task*>& writer) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that what becomes of gradients is of one parameter: sums, updates, their states and norms, averages and gatherings.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/loss_rows.hpp"
 #include "tessera/plan/verify/verifier.hpp"
@@ -386,3 +387,5 @@ bool verifier<Plan>::copies_are_one_parameters(const task& t) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checks of a finished plan share: the plan, what has been found out about it, and the words of a refusal.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/op/mask.hpp"
@@ -327,3 +328,5 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

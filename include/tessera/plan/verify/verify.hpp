@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan is verified before it runs. Nothing here trusts lowering: the rules are checked on the finished plan.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/verify/compressed.hpp"
 #include "tessera/plan/verify/fields.hpp"
@@ -37,3 +38,5 @@ void require_sound(const graph_view& g, const Plan& p, index_t device_memory = 0
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategies that everybody knows: everything on one device, data parallel, model parallel, and one weird trick.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/typed_strategy.hpp"
 
@@ -105,3 +106,5 @@ struct static_baseline {
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

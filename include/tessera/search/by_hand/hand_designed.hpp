@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategies designed by hand, built for a cluster: starts for searches, and what searches are compared with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/schedule/stages.hpp"
@@ -265,3 +266,5 @@ inline std::vector<named_strategy> hand_designed(const graph_view& g, const clus
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

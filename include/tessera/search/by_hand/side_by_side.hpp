@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers side by side on parts of a machine: starts that a search does not come upon by small steps.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/by_hand/hand_designed.hpp"
 #include "tessera/search/mcmc/proposal_space.hpp"
@@ -48,3 +49,5 @@ inline std::vector<named_strategy> layers_side_by_side(const proposal_space& spa
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

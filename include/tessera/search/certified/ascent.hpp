@@ -3,6 +3,7 @@
 // time that is above the limit. (Steps on all points above it spread one price over thousands of points that mean
 // nearly the same, and take twenty times as long.)
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/certify.hpp"
@@ -127,3 +128,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A whole choice of a reduced problem that is being improved: its cost and its use of memory, kept up to date in whole
 // numbers as choices change.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/reduced.hpp"
 #include "tessera/search/certified/usage_tree.hpp"
@@ -114,3 +115,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

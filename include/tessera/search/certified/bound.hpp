@@ -2,6 +2,7 @@
 // How far a strategy is from the best one at most, under OptCNN's additive model: a lower bound over all strategies of a
 // stated space, wherever their shards run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/cost/free_edges.hpp"
@@ -307,3 +308,5 @@ inline strategy_bound bound_of(const graph_view& g, const cluster& on, const str
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // best it is at most: reductions, a dual ascent, a search by large neighbourhoods guided by the dual's prices, and an
 // exact finish. It can be stopped at any time; for a number of rounds the result is the same on any number of cores.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/function_ref.hpp"
 #include "tessera/search/certified/ascent.hpp"
@@ -237,3 +238,5 @@ inline certified_result solve_certified(const choice_problem& p, const certified
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

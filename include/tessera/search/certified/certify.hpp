@@ -2,6 +2,7 @@
 // The bound of a dual ascent in whole numbers: prices and messages are rounded to multiples of 2^-16, and everything
 // after that is exact.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/dual.hpp"
 
@@ -73,3 +74,5 @@ inline std::int64_t certify(const reduced_problem& p, const split_graph& g, cons
 }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

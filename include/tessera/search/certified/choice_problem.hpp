@@ -2,6 +2,7 @@
 // One choice for every node of a graph: costs on nodes and on edges, and memory that nodes use over time. It is the
 // form of OptCNN's cost model with memory added, and of the ASPLOS/EuroSys 2025 contest on intra-operator parallelism.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/additive_problem.hpp"
 
@@ -156,3 +157,5 @@ inline evaluation_of_choice evaluate(const choice_problem& p, std::span<const ch
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -4,6 +4,7 @@
 // Kolmogorov 2015), trees solved exactly. Every set of prices and messages gives a valid bound, so that rounding costs
 // nothing but a little of its quality; `certify` computes it in whole numbers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/split_graph.hpp"
 
@@ -208,3 +209,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

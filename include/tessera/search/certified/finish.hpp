@@ -2,6 +2,7 @@
 // The exact finish: depth-first branch and bound over all choices that the dual's costs leave below the best known one,
 // within a limit of steps.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/dual.hpp"
@@ -138,3 +139,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Large steps of the primal search: a random part of the core, with its trees, is chosen anew at once, under prices of
 // memory that rise where the result would pass the limit, and kept where the whole gets better.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/assignment.hpp"
 #include "tessera/search/certified/neighbourhood.hpp"
@@ -154,3 +155,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

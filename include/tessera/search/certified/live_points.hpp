@@ -2,6 +2,7 @@
 // The times that matter to a limit of memory: of all times only those with a largest set of live nodes, for whoever is
 // live at another time is live at one of these too.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/choice_problem.hpp"
 
@@ -61,3 +62,5 @@ inline live_points make_live_points(std::span<const live_range> ranges) {
 }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // it is: by variable elimination, with nodes held fast where a table would become too large. It is the neighbourhood of
 // the large steps of the search.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/split_graph.hpp"
 
@@ -364,3 +365,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost tables of a network with what every choice holds in memory, as a problem of one choice a node.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/certified.hpp"
 #include "tessera/search/held_bytes.hpp"
@@ -99,3 +100,5 @@ inline modelled_choice solve_modelled(const additive_problem& costs,
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The cheapest strategy of any network under OptCNN's additive model within the devices' memory, with a bound that says
 // how far from the best possible it is at most.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/certified/bound.hpp"
@@ -189,3 +190,5 @@ inline constexpr search_record optimum_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // (arc consistency), choices that another one dominates (dead-end elimination, Goldstein 1994, with memory), edges that
 // are sums over their two nodes, nodes with one choice. Every reduction keeps an optimum.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/live_points.hpp"
 
@@ -331,3 +332,5 @@ private:
 inline reduced_problem reduce(const choice_problem& p, bool dominance = true) { return reducer(p).run(dominance); }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A reduced problem cut into trees that hang on a core: trees are solved exactly by one pass of messages, whatever the
 // prices of memory are, so that only the core is left to the dual ascent and to searches.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/reduced.hpp"
 
@@ -174,3 +175,5 @@ inline split_graph make_split_graph(const reduced_problem& p) {
 }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

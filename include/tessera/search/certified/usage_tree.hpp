@@ -2,6 +2,7 @@
 // Sums of usages over time: adds to a range of points and finds the largest sum, each in the logarithm of the number of
 // points.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/live_points.hpp"
 
@@ -73,3 +74,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

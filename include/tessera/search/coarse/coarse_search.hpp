@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the whole machine.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/by_hand/side_by_side.hpp"
 #include "tessera/search/coarse/parts.hpp"
@@ -315,3 +316,5 @@ inline constexpr search_record mcmc_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

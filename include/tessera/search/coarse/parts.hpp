@@ -2,6 +2,7 @@
 // A machine as several equal parts that do the same, each with samples of its own: strategies for one part are few and quick to simulate, and
 // are searched first (coarse to fine).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/net/with_batch.hpp"
@@ -146,3 +147,5 @@ inline strategy repeated(const graph_view& g, int devices, const strategy& part,
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

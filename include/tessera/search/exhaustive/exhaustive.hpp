@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exhaustive search for the cheapest choice: depth first with an admissible lower bound, and without any pruning.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/additive_problem.hpp"
 
@@ -295,3 +296,5 @@ std::string space_size_text(const Problem& problem) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

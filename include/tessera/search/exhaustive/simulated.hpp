@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best of all strategies of a small space by the simulator: every block's configurations on every regular placement.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/mcmc/proposals.hpp"
@@ -95,3 +96,5 @@ inline constexpr search_record exhaustive_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In what two strategies of one network differ.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/strategy.hpp"
 
@@ -90,3 +91,5 @@ inline strategy_difference difference(const graph_view& g, const strategy& a, co
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Why an operator has the configuration that it has: what each alternative would cost, the rest of the strategy staying as it is, and what
 // moves because of the operator.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/additive.hpp"
 #include "tessera/plan/lower/lower.hpp"
@@ -208,3 +209,5 @@ inline explanation explain(const graph_view& g, const cluster& on, const strateg
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

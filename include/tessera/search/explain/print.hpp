@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explanations and differences as a person reads them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/explain/difference.hpp"
 #include "tessera/search/explain/explain.hpp"
@@ -142,3 +143,5 @@ inline std::string to_text(const graph_view& g, const strategy_difference& d, co
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

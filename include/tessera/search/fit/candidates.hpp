@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choices of fit() with their stages: cut in every way or balanced, estimated, and in the order in which they promise most.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/fit/estimate.hpp"
 
@@ -190,3 +191,5 @@ inline std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choi
 }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

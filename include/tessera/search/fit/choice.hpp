@@ -2,6 +2,7 @@
 // The strategies among which fit() chooses: a schedule with its micro-batches and re-materialization, stages, how each is split inside, and how what
 // devices share is synchronized.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/profile.hpp"
 #include "tessera/plan/lower/input.hpp"
@@ -143,3 +144,5 @@ inline strategy strategy_of(const graph_view& g, const fit_choice& x, const fit_
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a choice of fit() takes in time and memory, quickly and roughly: to decide which are worth a simulation, and to cut stages.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/collective.hpp"
 #include "tessera/search/fit/times.hpp"
@@ -249,3 +250,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
 // synchronization, under a memory limit, by simulation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/finish.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -306,3 +307,5 @@ inline fit_result fit(const graph_view& g, const cluster& on, const fit_options&
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

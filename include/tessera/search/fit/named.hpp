@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fit() as a search that is chosen by name, with a table of what it simulated.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/fit/fit.hpp"
@@ -97,3 +98,5 @@ inline constexpr search_record fit_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What synchronization policies go by on a machine, and what fit() has to know of what they make.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/roofline.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -74,3 +75,5 @@ inline policy_traits traits_of(const graph_view& g, const std::vector<schedule::
 } // namespace detail
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

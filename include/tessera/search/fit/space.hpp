@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The space of fit(): all that its options allow on a network and a number of devices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/fit/choice.hpp"
 
@@ -174,3 +175,5 @@ bool every_cut(int n, int stages, int most, const Use& use) {
 } // namespace detail
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

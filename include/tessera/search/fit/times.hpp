@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators take and keep of a micro-batch on one of several devices, by the roofline: what fit() guesses with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/fit/space.hpp"
@@ -127,3 +128,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // What a grid strategy takes in time and memory, without lowering its devices one by one: replicas are folded into one, repeated blocks
 // and micro-batches into a few, and what those few say is put together again.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/grid/memory.hpp"
 
@@ -245,3 +246,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Strategies for very many devices: a grid of data x tensor x stages. Every number of one is small whatever the machine, so that the
 // strategy for 16,384 devices is no larger than for four.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/net/repeats.hpp"
 #include "tessera/schedule/one_forward_one_backward.hpp"
@@ -149,3 +150,5 @@ inline device_grid megatron_grid(const graph_view& g, int data, int tensor, int 
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

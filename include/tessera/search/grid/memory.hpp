@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device of every stage of a grid needs of its memory, from the arenas of plans of a few blocks and micro-batches.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/memory.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -124,3 +125,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the estimates of time and memory of a grid share: the few blocks that stand for all, and who holds which part of which parameter.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/lower.hpp"
 #include "tessera/search/grid/grid.hpp"
@@ -158,3 +159,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Search over grids of data x tensor x stages for machines of up to many thousands of devices: what the places of a stage do is found by
 // elimination on a few blocks, the rest is enumerated, and everything is priced by grid_estimator.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/grid/estimate.hpp"
 #include "tessera/search/optcnn/optcnn.hpp"
@@ -280,3 +281,5 @@ inline constexpr search_record grid_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the parts of a grid's stages take: measured on the simulated plan of a few blocks of one replica.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/grid/parts.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -149,3 +150,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // FlexFlow's search (Jia, Zaharia and Aiken, MLSys 2019, section 6): Markov chains of Metropolis and Hastings over the configurations and
 // placements of single operators, each proposal priced by delta simulation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/by_hand/hand_designed.hpp"
@@ -341,3 +342,5 @@ inline mcmc_result mcmc(const graph_view& g, const cluster& on, const std::vecto
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // MCMC from several starts on the threads that are handed in. What is found depends on the options alone, not on the number of threads, and a
 // search that was interrupted goes on from its state.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/mutex.hpp"
@@ -297,3 +298,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The few changes of a strategy that help most often, one after the other: what random proposals come upon too rarely where each costs much.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/mcmc/proposal_space.hpp"
 
@@ -118,3 +119,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a local search may propose.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/configurations.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -26,3 +27,5 @@ struct proposal_options {
 using proposal = std::vector<change>;
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

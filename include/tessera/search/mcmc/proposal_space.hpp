@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configurations and placements that a search chooses from, and how one choice is handed on to the operators that belong together.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/search/groups.hpp"
@@ -270,3 +271,5 @@ protected:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a local search may change in one step, at random: the configuration and the placement of one operator, or of several that belong together.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/mcmc/proposal_space.hpp"
 
@@ -195,3 +196,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

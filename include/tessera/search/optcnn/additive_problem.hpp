@@ -2,7 +2,9 @@
 // The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the nodes
 // plus the costs of the edges are least.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
+#include "tessera/base/constant_vector.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/search/budget.hpp"
 
@@ -78,7 +80,7 @@ constexpr void require_ends(int from, int to, int nodes) {
 }
 
 /// Clips costs above `forbidden`; false if one is negative.
-constexpr bool clip_costs(std::vector<cost_t>& costs) {
+TESSERA_VECTOR_CONSTEXPR bool clip_costs(std::vector<cost_t>& costs) {
     for (cost_t& cost : costs) {
         if (cost < 0) {
             return false;
@@ -96,7 +98,7 @@ class additive_problem {
 public:
     /// Adds a node with `unary.size()` configurations and returns its index. Costs above `forbidden` are clipped to it.
     /// Throws tessera::error for no or too many configurations and for a negative cost.
-    constexpr int add_node(std::vector<cost_t> unary) {
+    TESSERA_VECTOR_CONSTEXPR int add_node(std::vector<cost_t> unary) {
         if (unary.empty()) {
             detail::refuse_node(nodes(), "has no configuration; give it at least one cost");
         }
@@ -111,7 +113,7 @@ public:
         return nodes() - 1;
     }
     /// Adds a node with the configurations and costs of another and returns its index. Throws tessera::error for an unknown node.
-    constexpr int add_node_like(int node) {
+    TESSERA_VECTOR_CONSTEXPR int add_node_like(int node) {
         if (node < 0 || node >= nodes()) {
             detail::refuse_problem("node " + std::to_string(node),
                                    "is to be repeated, and there are only " + std::to_string(nodes()) + " nodes");
@@ -124,7 +126,7 @@ public:
     /// Adds an edge and returns its index. `table[a * configurations(to) + b]` is the cost of configuration a at `from`
     /// with b at `to`. Throws tessera::error for an unknown node, an edge from a node to itself, a table of the wrong size
     /// and a negative cost.
-    constexpr int add_edge(int from, int to, std::vector<cost_t> table) {
+    TESSERA_VECTOR_CONSTEXPR int add_edge(int from, int to, std::vector<cost_t> table) {
         detail::require_ends(from, to, nodes());
         const std::size_t needed = unary_[detail::at(from)].size() * unary_[detail::at(to)].size();
         if (table.size() != needed) {
@@ -141,7 +143,7 @@ public:
 
     /// Adds an edge with the costs of another, which are kept once, and returns its index. Throws tessera::error for an unknown node or edge, an edge from a
     /// node to itself, and other numbers of configurations than the other edge's nodes have.
-    constexpr int add_edge_like(int from, int to, int edge) {
+    TESSERA_VECTOR_CONSTEXPR int add_edge_like(int from, int to, int edge) {
         detail::require_ends(from, to, nodes());
         if (edge < 0 || edge >= edges()) {
             detail::refuse_edge(from, to,
@@ -161,22 +163,26 @@ public:
         return edges() - 1;
     }
 
-    constexpr int nodes() const { return static_cast<int>(unary_.size()); }
-    constexpr int edges() const { return static_cast<int>(ends_.size()); }
-    constexpr int configurations(int node) const { return static_cast<int>(unary_[detail::at(node)].size()); }
-    constexpr edge_ends edge(int e) const { return ends_[detail::at(e)]; }
+    TESSERA_VECTOR_CONSTEXPR int nodes() const { return static_cast<int>(unary_.size()); }
+    TESSERA_VECTOR_CONSTEXPR int edges() const { return static_cast<int>(ends_.size()); }
+    TESSERA_VECTOR_CONSTEXPR int configurations(int node) const {
+        return static_cast<int>(unary_[detail::at(node)].size());
+    }
+    TESSERA_VECTOR_CONSTEXPR edge_ends edge(int e) const { return ends_[detail::at(e)]; }
     /// Costs of a node, one per configuration.
-    constexpr const std::vector<cost_t>& unary(int node) const { return unary_[detail::at(node)]; }
+    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& unary(int node) const { return unary_[detail::at(node)]; }
     /// Nodes with one number have the same costs.
-    constexpr int unary_number(int node) const { return unary_number_[detail::at(node)]; }
+    TESSERA_VECTOR_CONSTEXPR int unary_number(int node) const { return unary_number_[detail::at(node)]; }
     /// Costs of an edge, one row per configuration of its first node.
-    constexpr const std::vector<cost_t>& table(int e) const { return tables_[detail::at(table_number(e))]; }
+    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& table(int e) const {
+        return tables_[detail::at(table_number(e))];
+    }
     /// Edges with one number have one table; numbers are below tables().
-    constexpr int table_number(int e) const { return table_of_[detail::at(e)]; }
-    constexpr int tables() const { return static_cast<int>(tables_.size()); }
+    TESSERA_VECTOR_CONSTEXPR int table_number(int e) const { return table_of_[detail::at(e)]; }
+    TESSERA_VECTOR_CONSTEXPR int tables() const { return static_cast<int>(tables_.size()); }
 
     /// The total cost of a choice. Throws tessera::error unless it names an existing configuration for every node.
-    constexpr cost_t cost(const std::vector<choice_t>& choice) const {
+    TESSERA_VECTOR_CONSTEXPR cost_t cost(const std::vector<choice_t>& choice) const {
         if (choice.size() != unary_.size()) {
             detail::refuse_problem("choice", "must name one configuration for every node");
         }
@@ -204,3 +210,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OptCNN on a device graph: transfers and sums are priced on the routes that they take, not all on the worst link.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/collective.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -211,3 +212,5 @@ Problem make_optcnn_problem(const graph_view& g, const cluster& on, const config
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

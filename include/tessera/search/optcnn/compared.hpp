@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OptCNN on a device graph beside the baselines, all simulated; by eliminations, or exactly by variable elimination.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/compared.hpp"
 #include "tessera/search/optcnn/cluster.hpp"
@@ -109,3 +110,5 @@ inline constexpr std::array modelled_searches{&optcnn_record<Options>, &eliminat
                                               &grouped_optcnn_record<Options>};
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The search of OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): node and edge eliminations to a fixpoint, exact enumeration of what
 // is left, and the eliminations undone in reverse.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/elimination_order.hpp"
 #include "tessera/search/optcnn/min_plus.hpp"
@@ -344,3 +345,5 @@ elimination_solution eliminate(const Problem& problem, const elimination_options
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of OptCNN's eliminations, from the structure of the graph alone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/exhaustive/exhaustive.hpp"
 
@@ -241,3 +242,5 @@ constexpr void undo(const Steps& steps, int count, const Argmins& argmin, const 
 } // namespace detail
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // OptCNN's cost model with one choice for all operators of a kind, so that unrolled networks stay small enough for exact search: a start for
 // local searches, and what they are compared with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/optcnn.hpp"
 
@@ -71,3 +72,5 @@ grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optc
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

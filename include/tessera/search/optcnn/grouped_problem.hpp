@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Additive problems too wide to be solved exactly: one choice for groups of nodes, and changes of one node at a time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/additive_problem.hpp"
 
@@ -98,3 +99,5 @@ solution descend(const Problem& problem, std::vector<choice_t> choice) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

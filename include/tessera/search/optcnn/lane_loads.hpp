@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the lanes of a device graph carry while all that an edge of the additive model sends moves at once, for every pair of configurations.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/tiling.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -302,3 +303,5 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

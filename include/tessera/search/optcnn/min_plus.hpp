@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product of cost tables that node eliminations are made of: with + for * and min for +.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 #include <cstring>
@@ -86,3 +87,5 @@ void min_plus(const T* before, std::size_t rows, std::size_t count, const T* tab
 }
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

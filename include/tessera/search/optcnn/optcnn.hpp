@@ -2,6 +2,7 @@
 // OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): the cheapest strategy under the additive cost model, by node and edge elimination; where these leave too much,
 // by variable elimination, and where that is too wide, with one choice for all operators of a kind.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/cost/edge_tables.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
@@ -370,3 +371,5 @@ strategy optcnn(const graph_view& g, const machine& on, const optcnn_options& op
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

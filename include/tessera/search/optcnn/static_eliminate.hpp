@@ -3,6 +3,7 @@
 // evaluation, and each constexpr variable has a budget of its own: so every table, every elimination and every slice of the
 // enumeration is a variable.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/static_tables.hpp"
 
@@ -304,3 +305,5 @@ template <class Problem, std::int64_t Budget = default_static_budget, bool LeafR
 inline constexpr auto static_solution = detail::solve<Problem, Budget, LeafRule>();
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

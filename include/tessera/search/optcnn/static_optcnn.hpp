@@ -2,6 +2,7 @@
 // OptCNN's search in a constant expression: a strategy as a type, found by the compiler for a network, a batch and a machine that
 // are types and constants.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/optcnn.hpp"
 #include "tessera/search/optcnn/static_eliminate.hpp"
@@ -211,3 +212,5 @@ constexpr static_optcnn<Net, Batch, Preset> optcnn(const Preset&) {
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

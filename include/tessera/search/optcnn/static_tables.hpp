@@ -3,6 +3,7 @@
 // blocks where it is large, because compilers bound the work of one constant evaluation (clang 1'048'576 steps, g++ 33.5 M
 // operations).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/elimination_order.hpp"
 
@@ -277,3 +278,5 @@ template <class P, bool LeafRule>
 inline constexpr auto argmins = collect_argmins<P, LeafRule>(count_to<static_order<P, LeafRule>.step_count>{});
 
 } // namespace tessera::search::detail
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // removed by minimizing over it the sum of all tables that it is in, which leaves one table over its neighbours. OptCNN's rules are the cases of one and two
 // neighbours.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/optcnn/additive_problem.hpp"
 
@@ -258,3 +259,5 @@ variable_elimination_solution eliminate_variables(const Problem& problem,
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated annealing over placements (Kirkpatrick, Gelatt and Vecchi 1983).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/moves.hpp"
 
@@ -24,3 +25,5 @@ inline found anneal(evaluator& e, const annealing_options& o = {}) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best of all placements of a small graph, exactly: branch and bound over its groups in topological order.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 
@@ -170,3 +171,5 @@ inline exact_found best_of_all(evaluator& e, const exact_options& o = {}) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimum of contiguous splits: of those that put a network into a pipeline of devices without a way back, one with the least greatest load.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/mcmc/proposal_options.hpp"
@@ -151,3 +152,5 @@ inline contiguous_found contiguous_optimum(const split_problem& p, const contigu
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dynamic programme behind contiguous splits: the best chain of downsets, each step of which is what one device runs.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/downsets.hpp"
 #include "tessera/search/placement/split_blocks.hpp"
@@ -241,3 +242,5 @@ private:
 };
 
 } // namespace tessera::search::placement::detail
+
+#include "tessera/base/end_header.inl"

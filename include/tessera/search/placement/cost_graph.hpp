@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as a graph of costs, for the placement of operators: what each takes in time and memory, and what flows between them. It may come from anywhere.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -243,3 +244,5 @@ inline void require_times(const cost_graph& g, const device_graph& machine) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement by a cut: the nodes in as many parts of equal time as there are devices, with few bytes between them; what METIS and Scotch are used for.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 #include "tessera/search/placement/partition.hpp"
@@ -54,3 +55,5 @@ inline found by_cut(evaluator& e, int devices = 0, const partition_options& o = 
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

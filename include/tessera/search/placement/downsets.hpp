@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The downsets (ideals) of an acyclic graph: sets of nodes that hold, with a node, all that come before it. A pipeline of stages is a chain of them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -144,3 +145,5 @@ private:
 };
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The price of a placement: its simulated step, and the memory that it takes of every device.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/step_events.hpp"
 
@@ -153,3 +154,5 @@ inline outcome evaluate(const cost_graph& g, const cluster& on, const assignment
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placements that people make by hand: everything on one device, equal cuts of the order for networks of images, whole layers for recurrent ones.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 
@@ -66,3 +67,5 @@ inline found layer_by_layer(evaluator& e, int devices = 0) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

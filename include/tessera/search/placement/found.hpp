@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What searches for placements share: what they return, and how they weigh a placement that does not fit.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/evaluate.hpp"
 #include "tessera/search/placement/groups.hpp"
@@ -72,3 +73,5 @@ inline group_work work_of(const evaluator& e, const grouping& groups) {
 } // namespace detail
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of nodes that a placement moves together: what has to lie together, co-location as in Mirhoseini et al. (ICML 2017), and chains.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/cost_graph.hpp"
 
@@ -152,3 +153,5 @@ inline grouping chain_groups(const cost_graph& g, const graph_order& order, int 
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

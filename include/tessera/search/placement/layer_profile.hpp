@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PipeDream's profiler (Narayanan et al., SOSP 2019) measures of a network, layer by layer, and the cost graph that follows from it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/placement/cost_graph.hpp"
@@ -94,3 +95,5 @@ inline cost_graph to_cost_graph(const layer_profile& p, const profile_options& o
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement by list scheduling: HEFT (Topcuoglu, Hariri and Wu, IEEE TPDS 2002) with memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 
@@ -93,3 +94,5 @@ inline found by_list(evaluator& e) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A Markov chain of Metropolis and Hastings over placements, as FlexFlow (Jia, Zaharia and Aiken, MLSys 2019) searches configurations; and plain trial of
 // placements at random.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/moves.hpp"
 
@@ -41,3 +42,5 @@ inline found at_random(evaluator& e, std::int64_t evaluations, std::uint64_t see
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

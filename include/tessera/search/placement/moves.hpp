@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changes that local searches for placements propose.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/found.hpp"
 #include "tessera/search/random_numbers.hpp"
@@ -131,3 +132,5 @@ found walk(evaluator& e, const grouping& together, const assignment& start, std:
 } // namespace detail
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Graphs cut into parts of about equal weight with little cut between them: multilevel, as METIS does it (Karypis and Kumar 1998). Heavy-edge matching makes the
 // graph smaller, greedy growing cuts the smallest one, and moves of Fiduccia and Mattheyses refine the cut on the way back.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/random_numbers.hpp"
 
@@ -258,3 +259,5 @@ inline std::vector<int> partition(const weighted_graph& g, int parts, const part
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

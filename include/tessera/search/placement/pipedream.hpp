@@ -2,6 +2,7 @@
 // PipeDream's planner (Narayanan et al., SOSP 2019, section 3.1): a network in stages, each on one or several machines with its own replicas, so that the slowest
 // stage is the fastest that it can be; for machines that are all linked alike. And a cost graph as a split problem, to compare plans without replicas.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/placement/downsets.hpp"
@@ -230,3 +231,5 @@ inline split_problem to_split_problem(const cost_graph& g, int accelerators, dou
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A split problem contracted to what can be taken apart: blocks of nodes that lie on one device in every contiguous split.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/placement/split_problem.hpp"
 
@@ -242,3 +243,5 @@ private:
 };
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

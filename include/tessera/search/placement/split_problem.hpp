@@ -5,6 +5,7 @@
 // A split gives every node one of `accelerators` devices with memory, or one of `cpus` without a limit. The time per sample of a pipeline is its greatest load.
 // A CPU's load is the time of its nodes. An accelerator's is that and the cost of every node whose output comes in or goes out, once each.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
@@ -252,3 +253,5 @@ inline std::string trouble_of(const split_problem& p, const split& s) {
 }
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

@@ -6,6 +6,7 @@
 // all its readers there have run backward, one gradient of as many bytes comes back. A transfer holds all lanes of its route for bytes / bandwidth and arrives
 // `latency` later.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/machine/cluster.hpp"
@@ -322,3 +323,5 @@ private:
 };
 
 } // namespace tessera::search::placement
+
+#include "tessera/base/end_header.inl"

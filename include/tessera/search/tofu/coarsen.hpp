@@ -2,6 +2,7 @@
 // Tofu's coarsening (EuroSys 2019, section 5): operators that are split alike are one node of the search. Forward and
 // backward of an operator are one anyway, since a configuration holds for both.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/groups.hpp"
 
@@ -89,3 +90,5 @@ inline coarse_groups coarsen(const graph_view& g, const std::vector<description>
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

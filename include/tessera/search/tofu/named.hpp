@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tofu as a search that is chosen by name.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/search/optcnn/compared.hpp"
@@ -72,3 +73,5 @@ inline constexpr search_record tofu_record{
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -4,6 +4,7 @@
 // many parts as it has groups of devices. A loop of the output leaves the parts of the output side by side, a loop that is
 // summed over leaves summands of it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/strategy/configuration.hpp"
 
@@ -129,3 +130,5 @@ inline configuration configuration_of(const description& d, const std::vector<in
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tofu with the simulated step as its cost instead of bytes: ours, for the paper counts bytes alone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/tofu/tofu.hpp"
@@ -76,3 +77,5 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Tofu's search (Wang, Huang and Li, EuroSys 2019, section 5): one step for each prime factor of the number of devices, each
 // the best possible after those before it, for the least total communication; and all steps at once, to compare with.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/schedule/zero.hpp"
 #include "tessera/search/optcnn/grouped_problem.hpp"
@@ -305,3 +306,5 @@ inline tofu_result flat_tofu(const graph_view& g, const tofu_steps& steps, const
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

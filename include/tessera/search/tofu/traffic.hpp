@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tofu's cost (EuroSys 2019, section 5): all bytes that the splits of operators make devices exchange in a step of training.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/layout/redistribute.hpp"
 #include "tessera/net/graph.hpp"
@@ -236,3 +237,5 @@ private:
 };
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

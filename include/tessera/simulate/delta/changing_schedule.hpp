@@ -2,6 +2,7 @@
 // Activities that come and go, and their schedule: after a change it is worked out again only from the first difference, and, if wanted, only until it is
 // certain that it takes longer than it may. What is worked out equals scheduler's result bit for bit.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/device_chains.hpp"
 #include "tessera/simulate/schedule.hpp"
@@ -347,3 +348,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Delta simulation (FlexFlow, MLSys 2019, section 5.3): after a change of some operators' configurations only the tasks that it touches are
 // lowered again, and time is simulated again only from the first difference. The timeline is bit for bit that of a full simulation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/incremental.hpp"
 
@@ -88,3 +89,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

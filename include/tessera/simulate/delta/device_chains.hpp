@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of activities on every device, as chains into which fragments are linked and from which they are taken.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -130,3 +131,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The activities of every fragment of a lowering, in a schedule: taken out and put in again when the fragment is made again.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/changing_schedule.hpp"
 #include "tessera/simulate/delta/operator_lowering.hpp"
@@ -284,3 +285,5 @@ inline void restore(fragment_activities& x) {
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

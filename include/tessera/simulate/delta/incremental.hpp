@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heart of delta simulation: changes are proposed, simulated from the first difference on, and kept or undone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/fragment_activities.hpp"
 #include "tessera/simulate/delta/least_work.hpp"
@@ -137,3 +138,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // What an operator's shards compute at least, known from its configuration alone: a change that overloads a device is found out before anything
 // is lowered.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/simulate/task_time.hpp"
@@ -98,3 +99,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The tasks of a network in fragments, one for every operator forward and one backward: the values that lowering works on, held from one change
 // to the next, so that the functions that make lower()'s plan make a fragment of it again.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/lower/lower.hpp"
@@ -114,3 +115,5 @@ inline void make(lowered_fragments& x, int f) {
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a change of a few fragments of a lowering is undone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/touched_fragments.hpp"
 
@@ -119,3 +120,5 @@ inline void restore(lowered_fragments& x, const touched_fragments& touched, lowe
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Lowering that can lower one operator anew: when one configuration changes, the fragments that it touches are made again and the rest
 // stays.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/tile_names.hpp"
 
@@ -275,3 +276,5 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

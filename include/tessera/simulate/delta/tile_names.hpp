@@ -2,6 +2,7 @@
 // Numbers of tiles when fragments are made again: a new tile that stands for the same as an old one takes its number, so that what stays need not
 // change.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/lowering_undo.hpp"
 
@@ -89,3 +90,5 @@ inline void apply(const tile_names& name, lowered_fragments& x, int f) {
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

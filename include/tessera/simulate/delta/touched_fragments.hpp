@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which fragments of a lowering a change of some operators' configurations touches.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/simulate/delta/lowered_fragments.hpp"
 
@@ -88,3 +89,5 @@ inline touched_fragments touched_by(const lowered_fragments& x, const std::vecto
 }
 
 } // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

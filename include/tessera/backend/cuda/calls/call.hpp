@@ -2,6 +2,7 @@
 // The calls that a bound plan makes, as values: which function of which library, its sizes, the memory that it touches, the stream
 // that it is put on and what that stream waits for. Made without a GPU, printed as text, and executed as it stands.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
 #include "tessera/base/fixed_vector.hpp"
@@ -310,3 +311,5 @@ struct call_list {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

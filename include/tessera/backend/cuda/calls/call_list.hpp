@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a bound plan to the list of its calls: a pure function, which needs no GPU.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compute_calls.hpp"
 #include "tessera/backend/cuda/calls/message_calls.hpp"
@@ -214,3 +215,5 @@ inline call_list make_call_list(const plan& p, const graph_view& g, const list_o
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

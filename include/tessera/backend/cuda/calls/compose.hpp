@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words in which tasks are put into calls: memory, scratch, launches, copies of boxes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/channels.hpp"
 #include "tessera/backend/cuda/kernels/copy.hpp"
@@ -312,3 +313,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compute task as calls: those of its operator's row.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/update.hpp"
 #include "tessera/backend/cuda/op/table.hpp"
@@ -42,3 +43,5 @@ inline void compose_compute(composer& to, const graph_view& g, algorithm_table& 
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

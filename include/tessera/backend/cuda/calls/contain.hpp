@@ -2,6 +2,7 @@
 // Convolutions whose windows leave out the last rows or columns (stride 2 with a window of 1) read and write the whole tile: what would cut the
 // region that they touch out of it, and what would put its gradient into a cleared one, is not copied. Decided on the plan, when it is bound.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/op/analysis.hpp"
@@ -156,3 +157,5 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // A step whose loss is not finite changes nothing on GPUs either, without the processor looking: every device counts such losses, the counts of all are
 // added up on each device before anything changes there, and what changes parameters or running statistics reads the sum.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 #include "tessera/plan/loss_rows.hpp"
@@ -113,3 +114,5 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

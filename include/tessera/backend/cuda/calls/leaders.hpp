@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest logit of every row, found where the logits are: 8 bytes a row come to the host instead of all classes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/kernels/rows.hpp"
@@ -24,3 +25,5 @@ inline kernel_launch leaders_launch(const tile& t) {
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Which tasks of a plan one vendor call does: all nests of a batch norm or a softmax whose sums no split divides, and a
 // convolution or a linear layer with the activation after it. Decided on the plan, when it is bound.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/table.hpp"
 #include "tessera/op/analysis.hpp"
@@ -236,3 +237,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Sums of gradients, optimizer steps and joined slices as calls. What the members of a message, or of an update, send each other is one group of calls before their own
 // work and one after it, for all parameters together.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/move_calls.hpp"
 
@@ -385,3 +386,5 @@ inline void compose_gather(composer& to, const gpu_ranks& where, const shared_wo
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

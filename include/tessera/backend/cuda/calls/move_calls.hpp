@@ -2,6 +2,7 @@
 // Copies and sums over micro-batches as calls. Within a GPU a call reads and writes the memory of any device of the plan; between GPUs NCCL
 // carries whole tiles and slices.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/shared_work.hpp"
@@ -170,3 +171,5 @@ inline void compose_sum(composer& to) {
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

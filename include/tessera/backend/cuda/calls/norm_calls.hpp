@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Squares of whole parameters, which scale the steps of LARS and LAMB, as calls.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/message_calls.hpp"
 
@@ -47,3 +48,5 @@ inline void compose_norm(composer& to, const graph_view& g, const optimizer& how
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

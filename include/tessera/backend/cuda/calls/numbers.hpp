@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents of tiles as kernels take them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 
@@ -37,3 +38,5 @@ inline kernel_numbers channel_numbers(const shard_call& s, int o) {
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

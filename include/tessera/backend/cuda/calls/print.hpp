@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of calls as text: a line for each call.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 
@@ -184,3 +185,5 @@ inline std::string to_text(const call_list& l, const plan& p, const graph_view& 
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices. cublasLt counts columns first: a row-major [rows, columns] is its columns x rows.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 
@@ -15,3 +16,5 @@ inline void add_product(const shard_call& s, matrix_product m, std::vector<memor
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

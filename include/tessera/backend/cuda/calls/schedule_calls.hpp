@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and events: which calls wait for which, so that no two that touch the same bytes, one of them writing, are unordered.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 
@@ -175,3 +176,5 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

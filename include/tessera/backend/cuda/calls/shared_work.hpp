@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tasks of a plan share collectives: the members of an update or a message, and copies that add up the same parts.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 #include "tessera/plan/parts.hpp"
@@ -255,3 +256,5 @@ inline std::vector<shared_work> find_shared_work(const plan& p, const std::vecto
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

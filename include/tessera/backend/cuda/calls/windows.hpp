@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the windows of a shard lie in its tile.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/window.hpp"
@@ -58,3 +59,5 @@ inline void copy_y(const shard_call& s, int (&y)[4]) {
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // its own GPUs' part. Their errors come later than the calls that cause them, so they are polled; after one, all
 // communicators are aborted, since what is under way on the others never ends.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/gpu_numbers.hpp"
 #include "tessera/backend/cuda/issue/guards.hpp"
@@ -279,3 +280,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

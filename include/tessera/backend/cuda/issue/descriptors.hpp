@@ -2,6 +2,7 @@
 // Descriptors of cuDNN and cublasLt for calls. They are made on the processor alone, so that tests hold them against the calls without
 // a GPU.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 #include "tessera/backend/cuda/issue/handles.hpp"
@@ -189,3 +190,5 @@ inline std::vector<cublasLtMatmulAlgo_t> proposals_for(cublasLtHandle_t handle, 
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every failure of a CUDA library as tessera::error: the function that failed, its code, and the library's own text.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -90,3 +91,5 @@ inline int require_devices() {
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Numbers of GPUs. In one process they are the runtime's. In a group of processes, each of which has a GPU number 0,
 // rank r's GPU g is number r * most + g, where no process sees more than `most`.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/error.hpp"
 #include "tessera/execute/processes.hpp"
@@ -100,3 +101,5 @@ inline group_placement place_group(process_group& group, const std::vector<int>&
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

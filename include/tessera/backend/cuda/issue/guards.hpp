@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must end as it began, whatever is thrown meanwhile: the current GPU, a group of NCCL's calls, the capture of a stream.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/handles.hpp"
 
@@ -86,3 +87,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

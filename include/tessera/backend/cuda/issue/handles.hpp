@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles of the CUDA libraries that release themselves. Each belongs to the GPU that is current when it is made.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/error.hpp"
 #include "tessera/base/box.hpp"
@@ -121,3 +122,5 @@ inline cublas_handle make_cublas() {
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

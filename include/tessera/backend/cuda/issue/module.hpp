@@ -2,6 +2,7 @@
 // The kernels of our own, compiled by NVRTC for an architecture and loaded on a GPU. Compilation needs no GPU; its result is kept for
 // the life of the process.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/handles.hpp"
 #include "tessera/backend/cuda/kernels/source.hpp"
@@ -121,3 +122,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a call to what issues it, whichever library's it is.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/prepared_fused.hpp"
 
@@ -77,3 +78,5 @@ inline std::unique_ptr<prepared_call> prepare_call(const call& c, const addresse
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call with its addresses and descriptors: what is left to do in a step is to hand them to the library.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/issue/module.hpp"
@@ -333,3 +334,5 @@ private:
 } // namespace detail
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of cuDNN that do a whole operator, or two: batch norm, softmax, a convolution with its bias and relu.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/prepared_call.hpp"
 
@@ -148,3 +149,5 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

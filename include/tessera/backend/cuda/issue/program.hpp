@@ -3,6 +3,7 @@
 // In a group of processes each issues the calls of its own GPUs, all tasks from one thread: what a call waits for is on
 // its own GPU, and between GPUs NCCL waits.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/print.hpp"
 #include "tessera/backend/cuda/issue/communicators.hpp"
@@ -373,3 +374,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over channels or columns, in double: statistics, their gradients, and gradients of biases. Arrays are [samples, channels, plane].
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 
@@ -170,3 +171,5 @@ KERNEL(add_channel_parts) {
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

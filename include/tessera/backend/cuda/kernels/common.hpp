@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code that all kernels share.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
 
@@ -112,3 +113,5 @@ __device__ inline float block_maximum(float value, float* shared) {
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

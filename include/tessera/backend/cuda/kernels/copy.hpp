@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of boxes, and numbers from one type to another.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 
@@ -66,3 +67,5 @@ KERNEL(widen_bf16) {
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

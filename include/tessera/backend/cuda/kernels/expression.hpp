@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of kernels that are made of expressions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/number_text.hpp"
 #include "tessera/op/description.hpp"
 #include "tessera/op/expression/formula.hpp"
@@ -18,10 +20,10 @@ namespace detail {
 /// A number as a float literal of device code.
 inline std::string float_literal(double x) {
     const auto single = static_cast<float>(x);
-    if (std::isnan(single) || std::isinf(single)) {
-        return std::isnan(single) ? "__uint_as_float(0x7fc00000u)"
-               : single > 0       ? "__uint_as_float(0x7f800000u)"
-                                  : "__uint_as_float(0xff800000u)";
+    if (is_nan(single) || is_infinite(single)) {
+        return is_nan(single) ? "__uint_as_float(0x7fc00000u)"
+               : single > 0   ? "__uint_as_float(0x7f800000u)"
+                              : "__uint_as_float(0xff800000u)";
     }
     char text[32];
     print_to(text, sizeof text, "%.9g", static_cast<double>(single));
@@ -236,3 +238,5 @@ inline std::string kernels_text(const std::string& name, const expression::formu
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The kernels of our own: what they are called, the numbers that they are given, and their code, which is text that NVRTC compiles at start. It
 // stands beside what launches it: in this folder what several operators or none have, in op/ what belongs to one.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 
@@ -56,3 +57,5 @@ struct kernel {
 #define TESSERA_DEVICE_TEXT(name, ...) TESSERA_DEVICE_CODE(name, __VA_ARGS__)
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

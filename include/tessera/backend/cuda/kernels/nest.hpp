@@ -2,6 +2,7 @@
 // The text of kernels that are made of loop nests: a pass computes each element of what it writes by itself, so that the order of every sum is the same
 // in each run. By a thread each, or, where many points make one element, by a block.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/expression.hpp"
 #include "tessera/base/error.hpp"
@@ -295,3 +296,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernels of normalizations of rows have in common: of layer norm, and of group norm, whose rows are groups of a sample's channels.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/channels.hpp"
 
@@ -65,3 +66,5 @@ __device__ void row_input_gradient(const arguments& a) {
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

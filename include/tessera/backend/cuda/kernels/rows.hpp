@@ -3,6 +3,7 @@
 // [samples, classes, plane]; a row is a sample's pixel. n of all: samples, classes of the shard, plane, number of the
 // shard's first class; in a softmax rows, columns, 1, -, and what seen_columns takes; and n[9], what share_rows says.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 
@@ -228,3 +229,5 @@ TYPED_KERNEL(row_leader)
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of the kernels, as one string for NVRTC: those that all plans or several operators have, and those of certain operators.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/row_norm.hpp"
 #include "tessera/backend/cuda/kernels/update.hpp"
@@ -50,3 +51,5 @@ inline std::string kernel_source(row_table rows = rows_of<all_operators>()) {
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

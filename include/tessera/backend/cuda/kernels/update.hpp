@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of gradients, their norm, and the optimizers' steps. A table is an array of addresses in device memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/common.hpp"
 #include "tessera/op/update_formulas.hpp"
@@ -311,3 +312,5 @@ KERNEL(rmsprop_update) {
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured algorithms in a file, so that a network is measured once on a machine.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/measure/algorithms.hpp"
 #include "tessera/base/file.hpp"
@@ -234,3 +235,5 @@ inline void write_algorithms(const algorithm_table& table, const std::string& pa
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Which algorithm a convolution or a matrix product uses and how much workspace it gets: fixed when a plan is bound, so that the plan's
 // memory holds it and a run chooses nothing.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/call.hpp"
 #include "tessera/base/mutex.hpp"
@@ -115,3 +116,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

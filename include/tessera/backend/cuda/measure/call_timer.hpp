@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times single calls of a plan on a GPU, in memory of their own: the plan need not fit, nor the GPUs that it is for be there.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/prepare.hpp"
 #include "tessera/net/graph.hpp"
@@ -125,3 +126,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

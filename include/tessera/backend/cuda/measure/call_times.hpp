@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What calls take on a GPU, by what they do; and from that what tasks take, for the simulator. In a file, so that a machine is measured once.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/print.hpp"
 #include "tessera/backend/cuda/measure/algorithm_file.hpp"
@@ -98,3 +99,5 @@ void add_task_times(cost::profile& to, const plan& p, const graph_view& g, const
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

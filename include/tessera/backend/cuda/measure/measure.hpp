@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution algorithms chosen by measurement on the GPU, or by cuDNN's own estimate: among those that always give the same bits.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/measure/algorithms.hpp"
@@ -192,3 +193,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Algorithms of matrix products chosen by measurement on the GPU, among those that cublasLt proposes: its first is not
 // always the fastest, above all where rows do not begin at multiples of 16 bytes (a vocabulary of 50257 tokens).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/measure/algorithms.hpp"
@@ -110,3 +111,5 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one number. What cuDNN computes as the plan has it are calls of it; the others are kernels whose text is made of their expressions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/op/expression.hpp"
@@ -68,3 +69,5 @@ inline constexpr operator_row activation_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

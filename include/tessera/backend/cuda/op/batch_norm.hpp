@@ -2,6 +2,7 @@
 // Batch norm. One that no split divides is cuDNN's; nest by nest, a split leaves partial results between the nests, for which no vendor call
 // exists.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -239,3 +240,5 @@ inline constexpr operator_row batch_norm_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

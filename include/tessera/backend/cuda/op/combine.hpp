@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, products and other functions of two numbers, element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -103,3 +104,5 @@ inline constexpr operator_row combine_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

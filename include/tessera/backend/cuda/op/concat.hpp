@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/concat.hpp"
@@ -53,3 +54,5 @@ inline constexpr operator_row concat_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

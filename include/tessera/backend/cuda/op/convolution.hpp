@@ -3,6 +3,7 @@
 // copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
 // whose channels lie apart.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/products.hpp"
@@ -416,3 +417,5 @@ inline constexpr operator_row convolution_rows[] = {
                                           "kernel:column_sums kernel:statistics_gradient")};
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

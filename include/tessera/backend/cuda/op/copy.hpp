@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements and compute nothing.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/flatten.hpp"
@@ -60,3 +61,5 @@ inline constexpr operator_row crop_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Softmax cross-entropy, nest by nest, of a shard of the classes. Logits are [samples, classes, plane]; a row is a sample's pixel. n: as in
 // kernels/rows.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -123,3 +124,5 @@ inline constexpr operator_row cross_entropy_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

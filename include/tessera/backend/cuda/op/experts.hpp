@@ -4,6 +4,7 @@
 // n of both: tokens and experts of the sample, slots of an expert, choices of a token; first and count of the shard's tokens; the same
 // of its experts; 1 where gates are written instead of ones.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/products.hpp"
@@ -260,3 +261,5 @@ inline constexpr operator_row expert_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Operators that are expressions: kernels whose text follows from them. Rows of those of the library that are no vendor's calls are made by
 // expression_row(); one of one's own has its row here when it is first asked for.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/numbers.hpp"
 #include "tessera/backend/cuda/kernels/expression.hpp"
@@ -218,3 +219,5 @@ inline const own_expression& own_expression_of(const op_record& r) {
 } // namespace detail
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows taken and put together by index. Each element has a thread, which adds in the order of the rows: no atomic sums, the same bits each time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/gather.hpp"
@@ -165,3 +166,5 @@ inline constexpr operator_row index_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

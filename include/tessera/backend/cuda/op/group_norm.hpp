@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group norm: layer norm with a group of a sample's channels for a row.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/row_norm.hpp"
 #include "tessera/op/group_norm.hpp"
@@ -112,3 +113,5 @@ inline constexpr operator_row group_norm_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

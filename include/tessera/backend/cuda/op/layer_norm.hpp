@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer norm.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/row_norm.hpp"
 #include "tessera/op/layer_norm.hpp"
@@ -94,3 +95,5 @@ inline constexpr operator_row layer_norm_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

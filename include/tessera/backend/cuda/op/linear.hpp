@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -92,3 +93,5 @@ inline constexpr operator_row linear_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

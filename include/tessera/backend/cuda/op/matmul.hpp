@@ -2,6 +2,7 @@
 // Products of two activations, a matrix for every sample and head. Heads are never moved in memory: where they lie side by side in
 // the channels, they are matrices of a batch with a leading dimension.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/matmul.hpp"
@@ -158,3 +159,5 @@ inline constexpr operator_row matmul_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: kernels whose text follows from them, made when an operator is first asked for.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/kernels/nest.hpp"
 #include "tessera/backend/cuda/op/expression.hpp"
@@ -205,3 +206,5 @@ inline constexpr operator_row nest_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

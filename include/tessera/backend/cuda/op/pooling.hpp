@@ -10,6 +10,7 @@
 // such stacks a block has of a plane; n[34] to n[37] what quotient() takes for n[32], n[23], n[33] and n[27]. Where one
 // element is in more windows than a block has room for, an image's kernel is that of volumes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/windows.hpp"
@@ -660,3 +661,5 @@ inline constexpr operator_row pool_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

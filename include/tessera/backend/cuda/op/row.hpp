@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the CUDA backend offers for one operator: its row in the table (table.hpp), at the end of the file that has its code.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/record.hpp"
 #include "tessera/task/compute.hpp"
@@ -54,3 +55,5 @@ struct operator_row {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

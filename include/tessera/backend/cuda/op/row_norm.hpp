@@ -2,6 +2,7 @@
 // Normalizations of rows, nest by nest: a split leaves partial results between the nests. Layer norm, and group norm with a group of a sample's
 // channels for a row. cuDNN's classic interface has none of them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -75,3 +76,5 @@ void row_norm_backward(const shard_call& s) {
 }
 
 } // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

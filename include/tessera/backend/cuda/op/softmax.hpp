@@ -2,6 +2,7 @@
 // Softmax. One whose rows are whole is a call of cuDNN; nest by nest, a split leaves partial results between the nests, for which no vendor call
 // exists.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/numbers.hpp"
@@ -191,3 +192,5 @@ inline constexpr operator_row softmax_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

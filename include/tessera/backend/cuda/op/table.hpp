@@ -3,6 +3,7 @@
 // this folder and its lines here. Pools that are dilated or, in a shard of rows, padded on one side are a kernel of our own forward, too; in bf16 so
 // are additions, products and biases, whose parameters stay fp32. A test holds the table against the calls that the rows of the operator table make.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/activation.hpp"
 #include "tessera/backend/cuda/op/batch_norm.hpp"
@@ -205,3 +206,5 @@ inline std::string operator_table() {
 }
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

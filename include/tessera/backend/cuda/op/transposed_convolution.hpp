@@ -2,6 +2,7 @@
 // Transposed convolutions: cuDNN's convolution from their output to their input with its passes exchanged, backward data being their
 // forward. Where a shard has unlike padding on its two sides (a window longer than the stride), its output is padded in scratch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/convolution.hpp"
 #include "tessera/op/transposed_conv2d.hpp"
@@ -100,3 +101,5 @@ inline constexpr operator_row transposed_convolution_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

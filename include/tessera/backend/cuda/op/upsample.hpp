@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, with pixels between their neighbours.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/upsample.hpp"
@@ -132,3 +133,5 @@ inline constexpr operator_row upsample_row{
 };
 
 } // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

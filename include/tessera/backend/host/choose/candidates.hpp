@@ -2,6 +2,7 @@
 // What the ways to compute operators have in common: which formats a call takes, and what they are worth by rules of
 // thumb.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 
@@ -52,3 +53,5 @@ inline double plain_is_slow(const compute_call&, const candidate& k, double flop
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // The host's catalog: which ways there are to compute a call, and how long each takes here, measured once and
 // remembered.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/problem.hpp"
 #include "tessera/backend/host/choose/sampled.hpp"
@@ -313,3 +314,5 @@ private:
 using catalog = basic_catalog<compute_call>;
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

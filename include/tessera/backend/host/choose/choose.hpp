@@ -2,6 +2,7 @@
 // How every compute task of a plan is done on the host, and the memory format of every parameter: the choice whose measured (or
 // estimated) times, those of the reorders between unlike formats included, add up to the least.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/formats.hpp"
 #include "tessera/backend/host/choose/groups.hpp"
@@ -193,3 +194,5 @@ double chooser<Plan>::estimate(const compute_call& c, const candidate& k) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

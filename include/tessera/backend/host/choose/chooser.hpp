@@ -2,6 +2,7 @@
 // What the choice of implementations and formats for a plan on the host knows: tasks that are computed alike, and what passes between them. The
 // choice itself stands in choose.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/catalog.hpp"
 #include "tessera/plan/call.hpp"
@@ -172,3 +173,5 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes between tasks in which memory format on the host, what its reorders cost, and the formats in which parameters are stored.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/chooser.hpp"
 
@@ -226,3 +227,5 @@ void chooser<Plan>::store_parameters(decisions& d) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tasks of a plan the host computes alike, and in which ways all of them can be.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/chooser.hpp"
 
@@ -127,3 +128,5 @@ candidate chooser<Plan>::option_for(int t, const candidate& k) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of local problems: equal for equal ones, in every process.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/op/window.hpp"
@@ -37,3 +38,5 @@ inline std::string window_problem(const compute_call& c, index_t groups = 1) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "conv_n16.hpp"
 #include "lanes.hpp"
@@ -255,3 +256,5 @@ inline void conv_backward_weights(const float* x, const float* dy, float* dw, fl
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

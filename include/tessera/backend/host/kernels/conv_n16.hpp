@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "limits.hpp"
 #include "vector.hpp"
@@ -190,3 +191,5 @@ inline void conv_forward(const float* x, const float* weights, const float* bias
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -23,3 +24,5 @@ void run_formula(const float* const* from, float* to, std::ptrdiff_t count) noex
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstdint>
 
@@ -30,3 +31,5 @@ inline constexpr int block_samples = 16;
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -34,3 +35,5 @@ inline void sum_planes(const float* dy, float* lanes, int rows, std::ptrdiff_t r
 }
 
 } // namespace tessera::host::kernels::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tile.hpp"
 
@@ -71,3 +72,5 @@ template <class... Extents>
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

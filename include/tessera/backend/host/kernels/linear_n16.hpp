@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "lanes.hpp"
 #include "limits.hpp"
@@ -146,3 +147,5 @@ inline void linear_backward_weights(const float* x, const float* dy, float* dw, 
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

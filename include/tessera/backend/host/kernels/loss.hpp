@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -36,3 +37,5 @@ inline void cross_entropy_blocked(const float* logits, const std::int32_t* label
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -22,3 +23,5 @@ double run_nest(const float* const* from, float* to, std::ptrdiff_t count) noexc
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // How kernels go over a pass of loop nests: which loop is innermost, and what of the expression does not change along it. All of it is known while the
 // kernels are compiled.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/nest/program.hpp"
 
@@ -167,3 +168,5 @@ constexpr bool same_kernel(const nests::program& p, const nests::nest_pass& a, c
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of formulas that are known when the program runs: a node, or two of which the second takes what the first makes, so that it is not stored.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expression/nodes.hpp"
 
@@ -57,3 +58,5 @@ constexpr step_code pair_of(expression::opcode first, expression::opcode second,
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -36,3 +37,5 @@ namespace tessera::host::kernels {
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "limits.hpp"
 #include "vector.hpp"
@@ -65,3 +66,5 @@ inline void average_pool_backward(const float* dy, float* dx, const pool_shape& 
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -34,3 +35,5 @@ inline void sum_arrays(const float* const* sources, int source_count, float* con
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cmath>
 #include <cstddef>
@@ -162,3 +163,5 @@ inline constexpr std::size_t list_bytes = 64 * 1024; ///< room for one list of t
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

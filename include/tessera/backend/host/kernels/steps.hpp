@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -19,3 +20,5 @@ inline void run_steps(const node_step* steps, int step_count, float* const* plac
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "shapes.hpp"
 
@@ -120,3 +121,5 @@ struct scratch_cursor {
 };
 
 } // namespace tessera::host::kernels::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "vector.hpp"
 
@@ -35,3 +36,5 @@ inline void to_plain(const float* blocked, float* plain, std::ptrdiff_t samples,
 }
 
 } // namespace tessera::host::kernels
+
+#include "tessera/base/end_header.inl"

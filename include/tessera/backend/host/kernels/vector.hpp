@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cmath>
 #include <cstddef>
@@ -81,3 +82,5 @@ namespace tessera::host::kernels::portable {
 
 #include "body/all.inl"
 } // namespace tessera::host::kernels::portable
+
+#include "tessera/base/end_header.inl"

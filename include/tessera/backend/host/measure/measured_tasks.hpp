@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What refine asks of a backend that can time tasks by themselves: predictions of steps, this machine, and task times for a search.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/simulate/task_time.hpp"
@@ -46,3 +47,5 @@ basic_measured_tasks<Plan> measured_tasks_of(basic_backend<Plan>& b, const local
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

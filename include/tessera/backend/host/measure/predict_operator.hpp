@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prediction of an operator in shards on this host, from the measured times of its tasks by themselves.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/this_host.hpp"
 #include "tessera/execute/operator_timing.hpp"
@@ -23,3 +24,5 @@ operator_prediction predict_operator(Sharded& op) {
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Measured times of tasks, by name, kept in memory and, if asked, in a text file: one "seconds name" a line. Processes that measure at the
 // same time add to one file.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/file.hpp"
 #include "tessera/base/number_text.hpp"
@@ -166,3 +167,5 @@ private:
 using profile = basic_profile<double>;
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

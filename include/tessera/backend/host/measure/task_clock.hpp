@@ -2,6 +2,7 @@
 // Times of the tasks of bound plans on this machine: each kind of task is run by itself, through the very calls that the executor makes, with
 // its operands in the levels of the caches where the plan will have them, and remembered in the profile.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/backend/host/measure/task_name.hpp"
@@ -393,3 +394,5 @@ private:
 using task_clock = basic_task_clock<plan>;
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

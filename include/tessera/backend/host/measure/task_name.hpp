@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of tasks of bound plans: equal for tasks that do the same work in the same formats from the same levels of the caches.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/catalog.hpp"
 #include "tessera/execute/copy_box.hpp"
@@ -142,3 +143,5 @@ inline std::string residence_name(const std::vector<residence>& where) {
 } // namespace detail
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

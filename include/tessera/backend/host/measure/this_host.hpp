@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this machine is, measured: what a run on its threads costs besides the tasks, and the rates that they reach.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/task_clock.hpp"
 #include "tessera/execute/devices.hpp"
@@ -312,3 +313,5 @@ device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
 inline cost::roofline_efficiency reached_here() { return {{100, 100, 100}, 100}; }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // oneDNN makes machine code when primitives are made, and some when they first run, and does not look whether there was memory for it: it writes to
 // address 0. So that is asked before.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/error.hpp"
 
@@ -27,3 +28,5 @@ inline void require_headroom() {
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

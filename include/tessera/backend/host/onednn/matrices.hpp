@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices through oneDNN's sgemm, wherever they lie in their tensors.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -44,3 +45,5 @@ inline void add_matrices(const compute_call& c, format_table&, std::vector<candi
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.) Whatever makes or runs a primitive does so
 // on one thread.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/onednn/headroom.hpp"
 #include "tessera/backend/host/onednn/single_thread.hpp"
@@ -117,3 +118,5 @@ struct primitive_job {
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operands of a call in the terms of oneDNN: their extents, formats of weights, windows, scratch memory.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
 #include "tessera/execute/store.hpp"
@@ -86,3 +87,5 @@ inline dnnl_query_t weight_query(pass what) {
 }
 
 } // namespace tessera::host::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // oneDNN on the calling thread alone: a device of a plan is one thread, and oneDNN would use as many as OpenMP has.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 // By other names than OpenMP's own, so that <omp.h>, which declares them differently in every compiler, may come before or after.
 extern "C" {
@@ -31,3 +32,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

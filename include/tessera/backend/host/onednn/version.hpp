@@ -2,6 +2,7 @@
 // The one place that knows which oneDNN there is: 2.x, whose memory descriptors are structs and whose operations have descriptors of their own, or
 // 3.x, which has handles and makes primitive descriptors at once.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
@@ -315,3 +316,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization on plain tiles, on blocks of 16 samples, and where the channels lie side by side.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_blocks.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
@@ -334,3 +335,5 @@ inline constexpr row_list batch_norm_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

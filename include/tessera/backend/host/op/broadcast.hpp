@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operators of inputs that are broadcast, on plain tiles: the same kernels, a row of the innermost loop at a time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/elementwise_kernels.hpp"
@@ -129,3 +130,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

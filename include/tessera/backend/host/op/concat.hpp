@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation in any format in which the parts lie in whole rows.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -112,3 +113,5 @@ inline constexpr row_list concat_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy of whole rows, of rows that are divided between shards, and of images.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
 #include "tessera/backend/host/op/row.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/op/cross_entropy.hpp"
 
 #include <cmath>
@@ -64,7 +66,7 @@ private:
         for (index_t k = 0; k < rows_.channels; ++k) {
             const float* x = logits(n, k);
             for (index_t i = 0; i < rows_.length; ++i) {
-                top[i] = x[i] > top[i] || std::isnan(x[i]) ? x[i] : top[i];
+                top[i] = x[i] > top[i] || is_nan(x[i]) ? x[i] : top[i];
             }
         }
     }
@@ -269,3 +271,5 @@ inline constexpr row_list cross_entropy_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

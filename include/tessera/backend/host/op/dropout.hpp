@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout of elements, of channels and of samples on plain tiles and on blocks of 16 samples.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -126,3 +127,5 @@ inline constexpr row_list dropout_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

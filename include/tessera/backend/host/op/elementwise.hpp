@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise operators in any format whose elements all operands have in one order.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -233,3 +234,5 @@ inline constexpr row_list elementwise_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

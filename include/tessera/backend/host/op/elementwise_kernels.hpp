@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What computes an element-wise operator: functions of as many numbers of each operand.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/kernels/expression.hpp"
 #include "tessera/op/expression/record.hpp"
@@ -58,3 +59,5 @@ inline std::array<float, expression::most_attributes> attributes_as_floats(const
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

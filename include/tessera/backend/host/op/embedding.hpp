@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups of tokens on plain tiles.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -63,3 +64,5 @@ inline constexpr row_list embedding_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

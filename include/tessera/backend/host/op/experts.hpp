@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers of experts: a product for every sample and expert.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/onednn/matrices.hpp"
@@ -78,3 +79,5 @@ inline constexpr row_list expert_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Formulas that are known when the program runs, such as those of fused operators: some hundred elements at a time, each node a vectorized loop over
 // them, what is between in the first cache.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/kernels/steps.hpp"
 #include "tessera/backend/host/op/elementwise_kernels.hpp"
@@ -253,3 +254,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Means of whole planes.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_blocks.hpp"
 #include "tessera/backend/host/channel_rows.hpp"
@@ -133,3 +134,5 @@ inline constexpr row_list global_average_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group normalization.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/op/row_norm.hpp"
 #include "tessera/op/group_norm.hpp"
@@ -37,3 +38,5 @@ inline constexpr row_list group_norm_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

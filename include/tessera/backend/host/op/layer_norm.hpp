@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer normalization.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/op/row_norm.hpp"
 #include "tessera/op/layer_norm.hpp"
@@ -34,3 +35,5 @@ inline constexpr row_list layer_norm_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products with a weight: by oneDNN, and in blocks of 16 samples by kernels of our own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/linear_n16.hpp"
@@ -99,3 +100,5 @@ inline constexpr row_list linear_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two activations, matrix by matrix.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/onednn/matrices.hpp"
@@ -101,3 +102,5 @@ inline constexpr row_list matmul_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, in plain tiles: a permutation, a part, a repetition, each as nested loops with strides.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -242,3 +243,5 @@ inline constexpr row_list move_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

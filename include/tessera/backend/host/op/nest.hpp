@@ -2,6 +2,7 @@
 // Operators that are written as loop nests, on plain tiles: the loops around are walked, and along the innermost one kernels made of their expressions
 // run.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernels/nest.hpp"
@@ -337,3 +338,5 @@ inline constexpr row_list nest_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

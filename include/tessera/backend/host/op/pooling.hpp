@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling over windows of images and volumes: maxima by kernels of our own, averages by oneDNN and by kernels of our own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernel_limits.hpp"
@@ -262,3 +263,5 @@ inline constexpr row_list pooling_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

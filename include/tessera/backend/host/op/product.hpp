@@ -2,6 +2,7 @@
 // Products of an activation with a weight, and perhaps a bias: what convolutions and matrix products share, by oneDNN
 // and by kernels of our own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/kernel_limits.hpp"
@@ -195,3 +196,5 @@ private:
     int in_ = -1, weight_ = -1, bias_ = -1, out_ = -1;
 };
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host offers for an operator: a row of the table in table.hpp, beside its code.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/choose/problem.hpp"
@@ -71,3 +72,5 @@ owned<job> make(const bound_call& b, const format_table&, dnnl_stream_t) {
 } // namespace detail
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Normalizations on plain tiles whose statistics are of rows: the last dimension, or a group of a sample's channels, which
 // lie one after the other.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
@@ -172,3 +173,5 @@ private:
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

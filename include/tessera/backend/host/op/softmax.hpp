@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax on plain tiles, row by row.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/op/row.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/op/softmax.hpp"
 
 #include <algorithm>
@@ -57,7 +59,7 @@ private:
         if (c_.first_nest == 0) {
             float top = -std::numeric_limits<float>::infinity();
             for (index_t i = 0; i < count; ++i) {
-                top = x[i] > top || std::isnan(x[i]) ? x[i] : top;
+                top = x[i] > top || is_nan(x[i]) ? x[i] : top;
             }
             of_row(c_.value, largest_, r) = top;
         }
@@ -124,3 +126,5 @@ inline constexpr row_list softmax_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -3,6 +3,7 @@
 // operator that wants more than plain loops is a header in this folder and a line in the list below; a new element-wise
 // one is a row in elementwise.hpp.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/op/batch_norm.hpp"
 #include "tessera/backend/host/op/concat.hpp"
@@ -235,3 +236,5 @@ std::string operator_table() {
 }
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

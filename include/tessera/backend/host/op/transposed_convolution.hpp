@@ -2,6 +2,7 @@
 // Transposed convolutions through oneDNN: the convolution that goes from their output to their input, its passes
 // exchanged. Its backward data is their forward, its forward their gradient of the input. The bias is added here.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/onednn/operands.hpp"
@@ -203,3 +204,5 @@ inline constexpr row_list transposed_convolution_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, with pixels between their neighbours: rows first, then columns, in plain tiles.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
@@ -142,3 +143,5 @@ inline constexpr row_list upsample_rows{
 };
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

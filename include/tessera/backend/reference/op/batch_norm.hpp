@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -162,3 +163,5 @@ inline constexpr row_list batch_norm_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

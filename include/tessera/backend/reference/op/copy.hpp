@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements and change none.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -104,3 +105,5 @@ inline constexpr row_list copy_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy of logits and labels.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -102,3 +103,5 @@ inline constexpr row_list cross_entropy_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

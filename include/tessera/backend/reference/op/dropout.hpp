@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout: the mask is a function of the global index (op/mask.hpp).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -62,3 +63,5 @@ inline constexpr row_list dropout_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

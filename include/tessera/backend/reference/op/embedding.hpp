@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups of rows, and tables of positions.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -111,3 +112,5 @@ inline constexpr row_list embedding_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

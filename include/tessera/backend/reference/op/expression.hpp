@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are expressions, some elements at a time: a node after the other, as the formula has them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/row.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/op/expression/record.hpp"
 
 #include <algorithm>
@@ -41,9 +43,9 @@ Real compute_node(expression::opcode what, Real a, Real b, Real c) {
     case opcode::sign:
         return a > 0 ? Real(1) : a < 0 ? Real(-1) : a;
     case opcode::min:
-        return a < b || std::isnan(a) ? a : b;
+        return a < b || is_nan(a) ? a : b;
     case opcode::max:
-        return a > b || std::isnan(a) ? a : b;
+        return a > b || is_nan(a) ? a : b;
     case opcode::relu:
         return a <= 0 ? Real(0) : a;
     case opcode::floor:
@@ -213,3 +215,5 @@ inline constexpr operator_row<Real> any_expression{nullptr, detail::formula_loop
                                                    detail::formula_loops::backward<Real>};
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows taken and put together by index.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/row.hpp"
 #include "tessera/backend/reference/shard.hpp"
+#include "tessera/base/finite.hpp"
 
 #include <cmath>
 #include <vector>
@@ -118,7 +120,7 @@ private:
         for (std::size_t i = 1; i < members.size(); ++i) {
             const Real a = x[rows.at(n, members[i], c)];
             const Real b = x[rows.at(n, members[best], c)];
-            best = a > b || (std::isnan(a) && !std::isnan(b)) ? i : best;
+            best = a > b || (is_nan(a) && !is_nan(b)) ? i : best;
         }
         return best;
     }
@@ -153,3 +155,5 @@ inline constexpr row_list index_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Group normalization.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/normalization.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -12,3 +13,5 @@ inline constexpr row_list group_norm_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

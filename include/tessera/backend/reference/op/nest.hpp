@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: a pass after the other, at some points of the innermost loop at a time.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/expression.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/op/nest/program.hpp"
 
 #include <limits>
@@ -183,7 +185,7 @@ private:
         for (index_t e = 0; e < count; ++e) {
             To& x = to[e * step];
             const To next = static_cast<To>(made[e]);
-            x = how == reducer::sum ? x + next : how == reducer::none ? next : x >= next || std::isnan(x) ? x : next;
+            x = how == reducer::sum ? x + next : how == reducer::none ? next : x >= next || is_nan(x) ? x : next;
         }
     }
 };
@@ -196,3 +198,5 @@ inline constexpr operator_row<Real> any_nests{nullptr, detail::nest_loops::forwa
                                               detail::nest_loops::backward<Real>};
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

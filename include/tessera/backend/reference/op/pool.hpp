@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
+#include "tessera/base/finite.hpp"
 
 #include <cmath>
 #include <vector>
@@ -91,7 +93,7 @@ void maximum_gradient(const shard<Real>& s, int o) {
         for (index_t i = 0; i < r.count; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
             candidate& b = best[static_cast<std::size_t>(r.at[2] + i * r.step[2])];
-            if (b.where < 0 || x > b.value || std::isnan(x)) {
+            if (b.where < 0 || x > b.value || is_nan(x)) {
                 b = {x, r.at[1] + i * r.step[1]};
             }
         }
@@ -155,3 +157,5 @@ inline constexpr row_list pool_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, linear layers and matrix products: sums of products of two operands.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -102,3 +103,5 @@ inline constexpr row_list product_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

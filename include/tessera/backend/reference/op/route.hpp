@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which slot of which expert a token gets, in plain loops (op/expert.hpp says by which rule).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
@@ -103,3 +104,5 @@ inline constexpr row_list route_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

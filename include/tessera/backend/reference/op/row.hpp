@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the reference backend offers for an operator: a row with its loops, which stands beside them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/shard.hpp"
 #include "tessera/op/records.hpp"
@@ -44,3 +45,5 @@ constexpr own_rows own_rows_of(bool rounds_parameters = false) {
 }
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

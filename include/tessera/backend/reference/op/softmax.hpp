@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over the last dimension.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/loops.hpp"
 #include "tessera/backend/reference/op/row.hpp"
+#include "tessera/base/finite.hpp"
 
 #include <cmath>
 #include <limits>
@@ -53,7 +55,7 @@ void row_maximum(const shard<Real>& s) {
         const index_t seen = seen_of(r);
         for (index_t i = 0; i < seen; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
-            to[r.at[1]] = x > to[r.at[1]] || std::isnan(x) ? x : to[r.at[1]];
+            to[r.at[1]] = x > to[r.at[1]] || is_nan(x) ? x : to[r.at[1]];
         }
     });
 }
@@ -140,3 +142,5 @@ inline constexpr row_list softmax_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

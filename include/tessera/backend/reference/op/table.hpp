@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the reference backend offers: the rows of all operators that it has loops for. The table is the dispatch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/batch_norm.hpp"
 #include "tessera/backend/reference/op/copy.hpp"
@@ -134,3 +135,5 @@ inline bool rounds_parameters(const op_record& record) {
 }
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

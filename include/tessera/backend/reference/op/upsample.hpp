@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images made larger, with pixels between their neighbours.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/op/row.hpp"
 #include "tessera/backend/reference/shard.hpp"
@@ -65,3 +66,5 @@ inline constexpr row_list upsample_rows{
 };
 
 } // namespace tessera::reference
+
+#include "tessera/base/end_header.inl"

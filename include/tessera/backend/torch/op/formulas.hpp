@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions as Python, and the operators and losses that are one, element by element.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/base/function_ref.hpp"
@@ -160,3 +161,5 @@ inline std::string formula_line(const shard_text& s, std::string&) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

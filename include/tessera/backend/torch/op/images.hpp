@@ -2,6 +2,7 @@
 // Convolutions and pools. A shard's input is the region that its windows touch, without the padding, which is added where the region meets the edge
 // of the whole tensor: so the local operators have none of their own.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/conv2d.hpp"
@@ -123,3 +124,5 @@ inline std::string upsample_nearest_line(const shard_text& s, std::string&) {
 } // namespace detail
 
 } // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy: a number for each row, whose mean the program takes over the global batch.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/cross_entropy.hpp"
@@ -26,3 +27,5 @@ inline std::string cross_entropy_nest(const shard_text& s, int nest, std::string
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

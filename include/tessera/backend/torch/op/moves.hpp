@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves elements without computing, and dropout.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/broadcast_to.hpp"
@@ -82,3 +83,5 @@ inline std::string dropout_line(const shard_text& s, std::string&) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are written as loop nests: a pass is an expression of tensors that have a dimension for each of its loops, in the order of the loops.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/op/formulas.hpp"
 #include "tessera/op/nest/program.hpp"
@@ -264,3 +265,5 @@ inline std::string nest_pass_line(const shard_text& s, int nest, std::string& wh
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Normalizations and softmax. Whole ones are PyTorch's; those whose statistics lie on several shards are written nest by nest, with an exchange of
 // statistics in double between, as the plan has it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/batch_norm.hpp"
@@ -80,3 +81,5 @@ inline std::string softmax_nest(const shard_text& s, int nest, std::string&) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, and tables that are looked up.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/embedding.hpp"
@@ -61,3 +62,5 @@ inline std::string position_embedding_line(const shard_text& s, std::string&) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"
