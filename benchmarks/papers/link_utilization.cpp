@@ -84,8 +84,8 @@ void draw(const std::vector<curve>& all) {
         }
         const double scale = width / longest;
         const double base = top + row_height;
-        svg += "<text x=\"" + pixels(left) + "\" y=\"" + pixels(top - 8) + "\">" + ts::quoted::svg(c.title) +
-               "</text>\n";
+        svg +=
+            "<text x=\"" + pixels(left) + "\" y=\"" + pixels(top - 8) + "\">" + ts::quoted::svg(c.title) + "</text>\n";
         std::string path = "M" + pixels(left) + " " + pixels(base);
         for (int b = 0; b < bins; ++b) {
             const double y = base - row_height * std::min(1.0, c.busy[static_cast<std::size_t>(b)]);

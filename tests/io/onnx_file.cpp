@@ -283,8 +283,7 @@ TEST_CASE("onnx: refusals in words") {
 
 TEST_CASE(
     "onnx: an operator that is computed of constants alone is named where its inputs are none, and no node behind it") {
-    for (const char* type :
-         {"Floor", "Ceil", "Round", "Sin", "Cos", "Sign", "Not", "Trilu", "Range", "ReduceProd"}) {
+    for (const char* type : {"Floor", "Ceil", "Round", "Sin", "Cos", "Sign", "Not", "Trilu", "Range", "ReduceProd"}) {
         onnx_model m;
         m.input("x", {-1, 3})
             .node(type, {"x"}, {"a"})

@@ -6,7 +6,7 @@
   commands.py --run FOLDER [--root ROOT]      runs the blocks that the list leaves to `pages`, those of a page in order, with FOLDER on the path
 
 Commands are those of ```sh blocks of README.md, CONTRIBUTING.md and docs/, and what stands in `code` on the first two and begins with a program.
-A block under <!-- run --> is run by docs.blocks. With BUILD, tests that are named must be among those that CTest has there.
+A block under <!-- run --> is run by docs.blocks, and so is `g++` on the pages whose code it compiles. With BUILD, tests that are named must be among those that CTest has there.
 """
 import argparse
 import os
@@ -41,7 +41,7 @@ def blocks_of(page, root):
         if part.kind == "comment":
             said = part.body
         elif part.kind == "block":
-            if part.info in ("sh", "bash", "console") and not (runs and said == "run"):
+            if part.info in ("sh", "bash", "console") and not (runs and (said == "run" or "\ng++ " in "\n" + part.body)):
                 found.append((part.line, part.body))
             said = None
     return found

@@ -2,6 +2,7 @@
 // Numbers as text and text as numbers, the same whatever the program's locale is: std::printf, std::strtod, std::to_string of a floating-point number and
 // streams write and read "1,5" under de_DE, so that the library uses none of them for such numbers (tests/locale).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <charconv>
 #include <cstdarg>
@@ -100,3 +101,5 @@ private:
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Texts of anybody inside a language: one writer for each that files are written in. Names of files, layers and tensors come from elsewhere; none may
 // end the literal, element or field in which it stands, nor hide what stands beside it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <cstddef>
 #include <cstdint>
@@ -247,3 +248,5 @@ inline std::string shown(std::string_view text, std::size_t most = 100) {
 }
 
 } // namespace tessera::quoted
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns of threads: one at a time changes things, or several at a time read them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include <pthread.h>
 
@@ -102,3 +103,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls on the devices of a process, from several of its threads.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/workers.hpp"
 
@@ -33,3 +34,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as lists of lines, a name and a text for each field: what processes and files compare, and in what words they say where two values differ.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/fixed_vector.hpp"
 #include "tessera/base/number_text.hpp"
@@ -260,3 +261,5 @@ inline std::string difference_of(const owner_of_lines& a, const owner_of_lines& 
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash of what lies in memory, fast enough for what goes through it in every step.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/mask.hpp"
 
@@ -31,3 +32,5 @@ inline std::uint64_t hash_of_bytes(const void* data, std::size_t bytes) {
 }
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

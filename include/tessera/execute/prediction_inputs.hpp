@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a prediction takes: what a step takes, labels or not, or the inputs that it needs alone.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/prediction.hpp"
@@ -105,3 +106,5 @@ template <class Net>
 inline constexpr int usual_tensor = usual_prediction(storage_of<Net, 64>.view());
 
 } // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network that serves: any number of threads predict at the same time, with one set of weights and an arena each.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/serving.hpp"
 #include "tessera/execute/typed_trainer.hpp"
@@ -105,3 +106,5 @@ template <class Net, class B>
 predictor(trainer<Net, B>&, const predictor_options&) -> predictor<Net, B>;
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions by many threads at the same time, of a network as a value: parameters once, arenas for each thread that is in a call.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/execute/session.hpp"
@@ -338,3 +339,5 @@ private:
 };
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one run of a plan is, as a value that processes compare when they begin it: of which training, which batch, with which rate and labels.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/function_ref.hpp"
 #include "tessera/execute/batch.hpp"
@@ -94,3 +95,5 @@ inline void add_batch(step_identity& to, const graph_view& g, std::span<const in
 } // namespace detail
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

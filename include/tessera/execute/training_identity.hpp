@@ -2,6 +2,7 @@
 // What a training is, as one value with one list of fields: two trainings that agree in it compute the same numbers from the same data. Ranks compare it
 // before they train together (docs/ranks.md), a checkpoint keeps it (io/checkpoint.hpp), and what differs is said by name.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/field_lines.hpp"
@@ -162,3 +163,5 @@ inline field_lines lines_of(const training_identity& t) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

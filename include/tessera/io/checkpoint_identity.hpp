@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a checkpoint keeps of the identity of its training (execute/training_identity.hpp), and whether another training may go on from it.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/field_lines.hpp"
 #include "tessera/execute/hash_of_bytes.hpp"
@@ -77,3 +78,5 @@ inline void require_same_checkpoint(process_group* group, const std::string& pat
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

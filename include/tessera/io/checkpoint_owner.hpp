@@ -4,6 +4,7 @@
 //   .tessera-saver   32 hexadecimal digits, drawn when the folder got its first saver, which every checkpoint of its savers has in state.json ("saver") and every
 //                    unfinished one in a note; then who saves there now. The saver holds a lock on it (flock).
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/base/folder.hpp"
 #include "tessera/io/checkpoint_state.hpp"
@@ -187,3 +188,5 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

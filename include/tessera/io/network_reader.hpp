@@ -53,7 +53,7 @@ std::size_t one_of(const json_value& value, const Names& names, const std::strin
 
 inline double finite(const json_value& value) {
     const double x = value.number();
-    if (!std::isfinite(x)) {
+    if (!is_finite(x)) {
         value.refuse("is no finite number");
     }
     return x;

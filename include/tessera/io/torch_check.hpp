@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program for PyTorch carries of its first steps, so that it can say by itself whether it still takes them.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/backend/torch/program.hpp"
+#include "tessera/base/finite.hpp"
 #include "tessera/base/function_ref.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
@@ -76,7 +78,7 @@ inline void record_first_steps(torch::program& p, const graph_view& g, const str
         for (int step = 0; step < steps; ++step) {
             torch::recorded_step x;
             x.loss = run.step(data.inputs);
-            bool finite = std::isfinite(x.loss);
+            bool finite = is_finite(x.loss);
             for (int i = 0; i < g.parameter_count; ++i) {
                 if (!g.parameters[i].trained || g.parameters[i].state) {
                     continue;
@@ -86,7 +88,7 @@ inline void record_first_steps(torch::program& p, const graph_view& g, const str
                     squares += static_cast<double>(v) * static_cast<double>(v);
                 }
                 x.norms.emplace_back(paths.parameter(i), std::sqrt(squares));
-                finite = finite && std::isfinite(squares);
+                finite = finite && is_finite(squares);
             }
             if (!finite) {
                 p.unchecked = "step " + std::to_string(step) + " on made-up samples is not finite";
@@ -107,3 +109,5 @@ inline void record_first_steps(torch::program& p, const graph_view& g, const str
 }
 
 } // namespace tessera::io::detail
+
+#include "tessera/base/end_header.inl"

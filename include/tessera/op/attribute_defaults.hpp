@@ -2,6 +2,7 @@
 // What an operator's attributes are where a file does not say them: what its layer has without options. And which of them a file must say, since the
 // layer has them as template arguments without a default.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/op/contrastive_loss.hpp"
 #include "tessera/op/counted_cross_entropy.hpp"
@@ -103,3 +104,5 @@ constexpr const attribute_defaults* defaults_of(const op_record& r) {
 }
 
 } // namespace tessera
+
+#include "tessera/base/end_header.inl"

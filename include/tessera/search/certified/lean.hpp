@@ -2,6 +2,7 @@
 // Strategies that need little memory, whatever the devices have: what a search falls back on, and by which it says how much
 // memory would do.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/network_problem.hpp"
 #include "tessera/search/finished_step.hpp"
@@ -125,3 +126,5 @@ lean_strategies make_lean_strategies(const graph_view& g, const cluster& on, con
 }
 
 } // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

@@ -2,6 +2,7 @@
 // Whether a way to compute a sum of products (convolutions, linear layers) is right for a shape: it runs once on known numbers, between guards, and some
 // of its results are computed again from the operator's description. Vendors' primitives are wrong for a few shapes, and say nothing.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/host/reorder.hpp"
@@ -404,3 +405,5 @@ inline bool keeps_elements(const format_table& table, const reorder_call& r, dnn
 } // namespace detail
 
 } // namespace tessera::host
+
+#include "tessera/base/end_header.inl"

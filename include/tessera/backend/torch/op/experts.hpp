@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixtures of experts: the mask by which tokens are dispatched and combined, and the experts' layers.
 #pragma once
+#include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/torch/shard_text.hpp"
 #include "tessera/op/expert.hpp"
@@ -29,3 +30,5 @@ inline std::string expert_linear_line(const shard_text& s, std::string& why) {
 }
 
 } // namespace tessera::torch::detail
+
+#include "tessera/base/end_header.inl"
