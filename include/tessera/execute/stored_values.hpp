@@ -118,15 +118,24 @@ inline void bring_to_all_nodes(const parameter_store& store, process_group* grou
     group->meet(meeting::share_parameters);
 }
 
+/// Refuses another number of values than a parameter has.
+inline void require_count(const std::string& name, const shape& extents, std::span<const float> values) {
+    if (static_cast<index_t>(values.size()) != extents.volume()) {
+        std::string text = "tessera: " + name + " is given " + std::to_string(values.size()) + " elements, " +
+                           std::to_string(extents.volume()) + " expected: its shape is [";
+        for (int d = 0; d < extents.rank; ++d) {
+            text += (d > 0 ? ", " : "") + std::to_string(extents[d]);
+        }
+        throw error(text + "]");
+    }
+}
+
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
 /// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements.
 template <class B>
 void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
                   std::span<const float> values, process_group* group = nullptr) {
-    if (static_cast<index_t>(values.size()) != extents.volume()) {
-        throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
-                    std::to_string(values.size()));
-    }
+    require_count("parameter " + std::to_string(parameter), extents, values);
     group != nullptr ? group->meet(meeting::set_parameter) : void();
     for (const stored_region& r : regions_of(store, parameter, state)) {
         std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
