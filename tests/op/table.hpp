@@ -224,6 +224,8 @@ inline const std::vector<op_case>& op_table() {
         {"instance_norm", {.kind = op_kind::instance_norm}, {make_shape(3, 4, 3, 2)}},
         {"image_layer_norm", {.kind = op_kind::image_layer_norm}, {make_shape(3, 2, 3, 4)}},
         {"pixel_norm", {.kind = op_kind::pixel_norm}, {make_shape(3, 5, 2, 3)}},
+        {"fixed_batch_norm", {.kind = op_kind::fixed_batch_norm}, {make_shape(3, 4, 3, 2)}},
+        {"fixed_batch_norm of features", {.kind = op_kind::fixed_batch_norm}, {make_shape(5, 7)}},
         {"rotary", {.kind = op_kind::rotary}, {make_shape(2, 5, 6)}},
         {"rotary of heads",
          ts::attributes_of(op_kind::rotary, ts::op::rotary_attributes{.heads = 3, .base = 100}),

@@ -218,6 +218,8 @@ private:
             case known_op::image_layer_norm:
             case known_op::pixel_norm:
                 return of(ts::op::image_norm_attributes{.epsilon = epsilon});
+            case known_op::fixed_batch_norm:
+                return of(ts::op::fixed_batch_norm_attributes{.epsilon = epsilon});
             case known_op::rotary:
                 return of(ts::op::rotary_attributes{.heads = heads});
             case known_op::bilinear:

@@ -8,6 +8,7 @@
 #include "tessera/net/paths.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <vector>
 
 namespace tessera::detail {
@@ -21,6 +22,9 @@ inline bool is_finite(std::span<const float> x) {
     return true;
 }
 
+/// No weight of a network that learns is as large: one that is has been spoiled.
+inline constexpr float spoiled_above = 1000;
+
 /// Why a loss may not be finite. `parameter(p)` gives all elements of a parameter.
 template <class Parameter>
 std::string cause_of_loss(const graph_view& g, std::span<const input_data> inputs, Parameter&& parameter) {
@@ -33,16 +37,32 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
         const index_t each = x.extents.volume() / x.extents[0];
         for (index_t i = 0; i < batch.elements; ++i) {
             if (!tessera::is_finite(static_cast<const float*>(batch.data)[i])) {
-                return "input " + std::string(x.name) + " is not finite in sample " + std::to_string(i / each) +
-                       "; look at the data";
+                return shown_input(x) + " is not finite in sample " + std::to_string(i / each) + "; look at the data";
             }
         }
     }
+    int largest = -1;
+    float most = 0;
     for (int p = 0; p < g.parameter_count; ++p) {
-        if (!is_finite(parameter(p))) {
+        const std::vector<float> values = parameter(p);
+        if (!is_finite(values)) {
             return "parameter " + parameter_path_of(g, p) +
-                   " is not finite; start again from finite ones, with a lower learning rate or clipped gradients";
+                   " is not finite, since an earlier step or whoever set it; start again from finite ones, with a "
+                   "lower learning rate or clipped gradients";
         }
+        for (const float v : values) {
+            if (g.parameters[p].trained && std::abs(v) > most) {
+                most = std::abs(v);
+                largest = p;
+            }
+        }
+    }
+    if (most > spoiled_above) {
+        char shown[32];
+        std::snprintf(shown, sizeof shown, "%.3g", static_cast<double>(most));
+        return "parameter " + parameter_path_of(g, largest) + " has become as large as " + shown +
+               " in an earlier step, so that the loss overflows; start again from before that, with a lower learning "
+               "rate or clipped gradients";
     }
     return "inputs and parameters are finite, so it grew too large on the way; lower the learning rate, or clip "
            "gradients";

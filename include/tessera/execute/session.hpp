@@ -24,6 +24,7 @@
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
 #include "tessera/plan/lower/lower.hpp"
+#include "tessera/plan/one_value.hpp"
 #include "tessera/plan/staleness.hpp"
 #include "tessera/strategy/fuse.hpp"
 
@@ -288,6 +289,7 @@ public:
     void set_parameter(int p, std::span<const float> values) {
         const device_turn in_turn(threads_);
         check_parameter(p);
+        check_count(p, values);
         wait_for_transfers();
         const auto name = [&] { return parameter_path_of(graph_.view(), p); };
         detail::store_values(backend_, store_, p, -1, extents_of(p), values, group(), name);
@@ -350,6 +352,7 @@ public:
         const device_turn in_turn(threads_);
         check_parameter(p);
         check_state(state);
+        check_count(p, values);
         wait_for_transfers();
         detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group(),
                              [&] { return parameter_path_of(graph_.view(), p); });
@@ -513,6 +516,9 @@ private:
                         std::to_string(count) + ", counted from 0");
         }
     }
+    void check_count(int p, std::span<const float> values) const {
+        detail::require_count(parameter_path_of(graph_.view(), p), extents_of(p), values);
+    }
     void check_state(int state) const {
         if (state < -1 || state >= update_.state_count()) {
             throw error("tessera: there is no number " + std::to_string(state) +
@@ -666,6 +672,7 @@ private:
         strategy_view s = network.how.view();
         s.period = key.period;
         plan p = lower(g, s, devices_, o);
+        key.kind == run_kind::training ? require_several_values(p, g) : void();
         agree_over(backend_, group());
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         tessera::finish(g, p, device_memory, &update_);

@@ -120,6 +120,18 @@ inline void bring_to_all_nodes(const parameter_store& store, process_group* grou
     group->meet(meeting::share_parameters);
 }
 
+/// Refuses another number of values than a parameter has.
+inline void require_count(const std::string& name, const shape& extents, std::span<const float> values) {
+    if (static_cast<index_t>(values.size()) != extents.volume()) {
+        std::string text = "tessera: " + name + " is given " + std::to_string(values.size()) + " elements, " +
+                           std::to_string(extents.volume()) + " expected: its shape is [";
+        for (int d = 0; d < extents.rank; ++d) {
+            text += (d > 0 ? ", " : "") + std::to_string(extents[d]);
+        }
+        throw error(text + "]");
+    }
+}
+
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
 /// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements, and group_error where processes give other
 /// values, of which `name` says what they are of.
@@ -127,15 +139,13 @@ template <class B>
 void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
                   std::span<const float> values, process_group* group = nullptr,
                   function_ref<std::string()> name = {}) {
-    if (static_cast<index_t>(values.size()) != extents.volume()) {
-        throw error("tessera: a parameter of " + std::to_string(extents.volume()) + " numbers is given " +
-                    std::to_string(values.size()));
-    }
+    const auto called = [&] { return name ? name() : "parameter " + std::to_string(parameter); };
+    require_count(called(), extents, values);
     if (group != nullptr) {
         const std::uint64_t hash = hash_of_bytes(values.data(), values.size_bytes());
         group->compare(meeting::set_parameter, hash, [&] {
             field_lines all;
-            all.add((name ? name() : "parameter " + std::to_string(parameter)) + ".values", hexadecimal_text(hash));
+            all.add(called() + ".values", hexadecimal_text(hash));
             return all.text();
         });
     }

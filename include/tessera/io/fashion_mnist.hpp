@@ -29,9 +29,16 @@ inline std::string fashion_mnist_directory() {
     return chosen != nullptr && *chosen != '\0' ? chosen : "/usr/share/datasets/fashion-mnist";
 }
 
-/// Reads "train" or "test" from the folder, from files compressed by gzip or plain. Pixels become (x/255 - mean) /
-/// deviation. Throws tessera::error where a file is missing or damaged, or where the two do not fit together.
-inline image_set fashion_mnist(std::string_view split, const std::string& directory = fashion_mnist_directory()) {
+/// What becomes of a pixel x, which the files have from 0 to 255.
+enum class pixel_values {
+    normalized, ///< (x/255 - mean) / deviation
+    unit,       ///< x/255
+    raw         ///< x
+};
+
+/// Reads "train" or "test" from the folder, from files compressed by gzip or plain. Throws tessera::error where a file is missing or damaged, or where the two do not fit together.
+inline image_set fashion_mnist(std::string_view split, const std::string& directory = fashion_mnist_directory(),
+                               pixel_values as = pixel_values::normalized) {
     if (split != "train" && split != "test")
         throw error("Fashion-MNIST has no part '" + std::string{split} + "'; ask for \"train\" or \"test\"");
     constexpr std::string_view remedy =
@@ -62,11 +69,20 @@ inline image_set fashion_mnist(std::string_view split, const std::string& direct
             refuse("label " + std::to_string(i) + " is " + std::to_string(labels.elements[i]) + "; expected 0 to 9");
 
     std::array<float, 256> normalised{};
-    for (std::size_t value = 0; value < normalised.size(); ++value)
-        normalised[value] = (static_cast<float>(value) / 255.0F - fashion_mnist_mean) / fashion_mnist_deviation;
+    for (std::size_t value = 0; value < normalised.size(); ++value) {
+        const auto x = static_cast<float>(value);
+        normalised[value] = as == pixel_values::raw    ? x
+                            : as == pixel_values::unit ? x / 255.0F
+                                                       : (x / 255.0F - fashion_mnist_mean) / fashion_mnist_deviation;
+    }
     std::vector<float> pixels(images.elements.size());
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = normalised[images.elements[i]];
     return {std::move(pixels), {labels.elements.begin(), labels.elements.end()}, {1, side, side}, classes};
+}
+
+/// The same from the usual folder: fashion_mnist("train", pixel_values::raw).
+inline image_set fashion_mnist(std::string_view split, pixel_values as) {
+    return fashion_mnist(split, fashion_mnist_directory(), as);
 }
 
 } // namespace tessera::io

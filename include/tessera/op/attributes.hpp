@@ -24,7 +24,7 @@ namespace tessera {
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
     X(gather_rows) X(scatter_rows) \
     X(conv3d) X(max_pool3d) X(average_pool3d) \
-    X(cross_entropy)
+    X(cross_entropy) X(fixed_batch_norm)
 // clang-format on
 
 struct op_record;

@@ -14,6 +14,7 @@ inline constexpr const op_record& rms_norm_record = tessera::detail::operation_r
 inline constexpr const op_record& instance_norm_record = tessera::detail::operation_record_of<instance_norm_body>;
 inline constexpr const op_record& image_layer_norm_record = tessera::detail::operation_record_of<image_layer_norm_body>;
 inline constexpr const op_record& pixel_norm_record = tessera::detail::operation_record_of<pixel_norm_body>;
+inline constexpr const op_record& fixed_batch_norm_record = tessera::detail::operation_record_of<fixed_batch_norm_body>;
 inline constexpr const op_record& rotary_record = tessera::detail::operation_record_of<rotary_body>;
 inline constexpr const op_record& bilinear_record = tessera::detail::operation_record_of<bilinear_body>;
 
@@ -23,6 +24,7 @@ inline constexpr op_kind op_kind::rms_norm{&op::rms_norm_record};
 inline constexpr op_kind op_kind::instance_norm{&op::instance_norm_record};
 inline constexpr op_kind op_kind::image_layer_norm{&op::image_layer_norm_record};
 inline constexpr op_kind op_kind::pixel_norm{&op::pixel_norm_record};
+inline constexpr op_kind op_kind::fixed_batch_norm{&op::fixed_batch_norm_record};
 inline constexpr op_kind op_kind::rotary{&op::rotary_record};
 inline constexpr op_kind op_kind::bilinear{&op::bilinear_record};
 

@@ -22,6 +22,7 @@
 #include "tessera/op/embedding.hpp"
 #include "tessera/op/exp.hpp"
 #include "tessera/op/expert.hpp"
+#include "tessera/op/fixed_batch_norm.hpp"
 #include "tessera/op/flatten.hpp"
 #include "tessera/op/flip.hpp"
 #include "tessera/op/gather.hpp"

@@ -203,6 +203,7 @@ inline constexpr operator_row nest_rows[] = {
     detail::nest_row(op::rms_norm_record),         detail::nest_row(op::instance_norm_record),
     detail::nest_row(op::image_layer_norm_record), detail::nest_row(op::pixel_norm_record),
     detail::nest_row(op::rotary_record),           detail::nest_row(op::bilinear_record),
+    detail::nest_row(op::fixed_batch_norm_record),
 };
 
 } // namespace tessera::cuda
