@@ -55,6 +55,8 @@ inline std::vector<layer_row> normalizations() {
               "each channel over the global batch; in evaluation by running statistics (see [Batch "
               "norm](networks.md#batch-norm))",
               "[N,C], [N,C,H,W] or [N,C,D,H,W] -> the same", ({make_shape(8, 64, 32, 32)}), ts::batch_norm<>),
+        LAYER("fixed_batch_norm<>", "each channel by its running statistics, which stay as they are, in training too",
+              "[N,C], [N,C,H,W] or [N,C,D,H,W] -> the same", ({make_shape(8, 64, 32, 32)}), ts::fixed_batch_norm<>),
         LAYER("layer_norm<>", "each row over its channels", "[N,C] or [N,T,C] -> the same", ({make_shape(8, 128, 256)}),
               ts::layer_norm<>),
         LAYER("rms_norm<>", "each row divided by the root of the mean of its squares", "[N,C] or [N,T,C] -> the same",
