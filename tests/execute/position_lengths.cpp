@@ -224,9 +224,8 @@ TEST_CASE("a table may have more rows than a network of one length has positions
         const std::vector<float> expected = t.values().parameter(p);
         hold_equal(same.values().parameter(p), expected, expected.size());
     }
-    CHECK(contains(message_of([&] { ts::detail::describe_at_run_time<net<longest + 1, long_places>>(samples); }),
+    CHECK(contains(message_of([&] { ts::describe_at_run_time<net<longest + 1, long_places>>(samples); }),
                    "the table has fewer rows than the sequence has positions"));
-    CHECK(contains(
-        message_of([&] { ts::detail::describe_at_run_time<net<ts::up_to<longest + 1>, long_places>>(samples); }),
-        "the table has fewer rows than the sequence has positions"));
+    CHECK(contains(message_of([&] { ts::describe_at_run_time<net<ts::up_to<longest + 1>, long_places>>(samples); }),
+                   "the table has fewer rows than the sequence has positions"));
 }

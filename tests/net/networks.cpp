@@ -50,7 +50,7 @@ std::string text_of(const ts::graph& g) {
 
 template <class Net>
 std::string words() {
-    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(4); });
+    return test_support::message_of([&] { ts::describe_at_run_time<Net>(4); });
 }
 
 struct skip;

@@ -21,7 +21,7 @@ constexpr ts::index_t batch = 8;
 
 template <class Net>
 std::string verdict(ts::index_t samples = batch) {
-    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(samples); });
+    return test_support::message_of([&] { ts::describe_at_run_time<Net>(samples); });
 }
 
 /// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by both.

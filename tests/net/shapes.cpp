@@ -60,7 +60,7 @@ struct labelled
 
 template <class Net>
 std::string words(ts::index_t batch = 4) {
-    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(batch); });
+    return test_support::message_of([&] { ts::describe_at_run_time<Net>(batch); });
 }
 
 auto from_to(ts::index_t first, ts::index_t last) { return ranges::views::closed_iota(first, last); }

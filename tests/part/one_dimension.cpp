@@ -152,10 +152,9 @@ TEST_CASE("a convolution of sequences is a layer: its weights and splits have it
 TEST_CASE("a convolution of sequences refuses images, and windows that do not fit") {
     struct long_window : ts::conv1d<2, ts::window<12>> {};
     struct images : ts::sequential<ts::image<3, 8, 8>, plain, ts::flatten, ts::cross_entropy> {};
-    CHECK(test_support::message_of([&] { ts::detail::describe_at_run_time<images>(batch); }) ==
+    CHECK(test_support::message_of([&] { ts::describe_at_run_time<images>(batch); }) ==
           test_support::text_of_rule(ts::rule::input_has_wrong_rank, "plain", "", 4, 3));
-    const std::string text =
-        test_support::message_of([&] { ts::detail::describe_at_run_time<network<long_window>>(batch); });
+    const std::string text = test_support::message_of([&] { ts::describe_at_run_time<network<long_window>>(batch); });
     CHECK(text.find("the kernel is larger than its padded input") != std::string::npos);
     CHECK(text.find("long_window") != std::string::npos);
 }

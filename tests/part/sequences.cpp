@@ -21,7 +21,7 @@ using ts::make_shape;
 
 template <class Net>
 std::string words(ts::index_t batch = 4) {
-    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(batch); });
+    return test_support::message_of([&] { ts::describe_at_run_time<Net>(batch); });
 }
 
 int count(const ts::graph& g, ts::op_kind kind) {

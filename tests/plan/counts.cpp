@@ -39,7 +39,7 @@ struct one_layer : ts::sequential<ts::features<Features>, big<Outputs>, ts::cros
 
 template <class Net>
 std::string described(index_t batch) {
-    return test_support::message_of([&] { ts::detail::describe_at_run_time<Net>(batch); });
+    return test_support::message_of([&] { ts::describe_at_run_time<Net>(batch); });
 }
 
 } // namespace

@@ -179,9 +179,8 @@ constexpr graph_view describe() {
     }
 }
 
-namespace detail {
-
-/// Without a look at compile time.
+/// The network for any batch without a look at compile time, such as for a thousand layers, which take long in a constant expression. Throws tessera::error with
+/// the words of the rule that it breaks.
 template <class Net>
 graph describe_at_run_time(index_t batch) {
     graph_builder b;
@@ -195,6 +194,8 @@ graph describe_at_run_time(index_t batch) {
     }
     return g;
 }
+
+namespace detail {
 
 /// Rules that a network may break for one batch and keep for another.
 constexpr bool depends_on_batch(rule r) { return r == rule::batch_is_empty || r == rule::extent_too_large; }
@@ -210,7 +211,7 @@ graph describe(index_t batch) {
             detail::warn_of_probabilities<Net, 64>();
         }
     }
-    return detail::describe_at_run_time<Net>(batch);
+    return describe_at_run_time<Net>(batch);
 }
 
 } // namespace tessera
