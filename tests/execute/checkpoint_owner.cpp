@@ -50,6 +50,10 @@ std::map<std::string, std::string> all_in(const std::string& folder) {
     return all;
 }
 
+bool is_as_it_was(const std::map<std::string, std::string>& now, const std::string& path, const std::string& contents) {
+    return now.count(path) == 1 && now.at(path) == contents;
+}
+
 } // namespace
 
 TEST_CASE("folders of others, files in the saver's own and what links lead to stay, whatever they are called") {
@@ -78,8 +82,8 @@ TEST_CASE("folders of others, files in the saver's own and what links lead to st
     save_steps(t, s, 3);
     CHECK(all_in(here / "elsewhere") == before_link);
     const auto now = all_in(run);
-    for (const auto& [path, contents] : theirs) {
-        CHECK_MESSAGE((now.count(path) == 1 && now.at(path) == contents), path);
+    for (const auto& entry : theirs) {
+        CHECK_MESSAGE(is_as_it_was(now, entry.first, entry.second), entry.first);
     }
     CHECK(text_of(run + "/step-000000000006/remarks.txt") == "the best so far");
     CHECK(fs::exists(run + "/step-000000000006/COMMIT"));
@@ -119,9 +123,9 @@ TEST_CASE("a step whose folder is somebody else's is refused by name, and stays"
         s.save();
         const std::string said = message_of([&] { s.finish(); });
         CHECK_MESSAGE(contains(said, "cannot write '" + first + "': it is there and"), said);
-        for (const auto& [path, contents] : before) {
+        for (const auto& entry : before) {
             const auto now = all_in(here.path);
-            CHECK_MESSAGE((now.count(path) == 1 && now.at(path) == contents), path);
+            CHECK_MESSAGE(is_as_it_was(now, entry.first, entry.second), entry.first);
         }
         t.step();
         s.save();
@@ -250,6 +254,15 @@ TEST_CASE(
     ts::io::save_checkpoint(t.session, last);
     CHECK(!fs::exists(last + ".replaced"));
     CHECK(ts::io::load_checkpoint(other.session, last).step == 3);
+    // It was being removed, which had begun.
+    for (const bool empty : {false, true}) {
+        fs::create_directories(last + ".replaced");
+        empty ? void() : void(fs::copy(last + "/state.json", last + ".replaced/state.json"));
+        const ended how_it_ended = without_exchange([&] { ts::io::save_checkpoint(t.session, last); });
+        CHECK(how_it_ended != ended::badly);
+        CHECK((how_it_ended == ended::not_possible || !fs::exists(last + ".replaced")));
+        fs::remove_all(last + ".replaced");
+    }
     // Of a saver's folder.
     const std::string run = here / "run";
     saver s(t.session, {.folder = run, .keep = 3});

@@ -74,6 +74,9 @@ TEST_CASE("a set of one's own is read from plain files") {
     CHECK(set.size() == 3);
     CHECK(set.labels()[2] == 4);
     CHECK(set.image(2)[783] == doctest::Approx((0.2 - 0.2860) / 0.3530));
+    using tessera::io::pixel_values;
+    CHECK(fashion_mnist("test", folder.path(), pixel_values::raw).image(2)[783] == 51.0F); // as the file has it
+    CHECK(fashion_mnist("test", folder.path(), pixel_values::unit).image(2)[783] == doctest::Approx(0.2));
 }
 
 TEST_CASE("files that do not fit together are refused") {

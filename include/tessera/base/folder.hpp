@@ -119,15 +119,19 @@ inline std::string replaced_name(const std::string& target) { return target + ".
 inline void finish_replacing(const std::string& target, const folder_kind& kind) {
     const std::string old = replaced_name(target);
     const detail::descriptor folder(detail::opened_folder(old));
-    if (folder.get() < 0 || !detail::list(folder.get(), kind).foreign.empty() ||
-        ::faccessat(folder.get(), kind.mark, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (folder.get() < 0) {
+        return;
+    }
+    const detail::listed all = detail::list(folder.get(), kind);
+    const bool is_whole = ::faccessat(folder.get(), kind.mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!all.foreign.empty() || (!all.names.empty() && !is_whole && !is_of_owner(folder.get(), kind))) {
         return; // somebody else's
     }
     struct stat found {};
-    if (::lstat(target.c_str(), &found) != 0 && errno == ENOENT) {
+    if (is_whole && ::lstat(target.c_str(), &found) != 0 && errno == ENOENT) {
         (void)::rename(old.c_str(), target.c_str());
-    } else if (::access((target + "/" + kind.mark).c_str(), F_OK) == 0) {
-        remove_folder(old, kind);
+    } else if (!is_whole || ::access((target + "/" + kind.mark).c_str(), F_OK) == 0) {
+        remove_folder(old, kind); // or what a crash has left of it
     }
 }
 

@@ -33,7 +33,7 @@ struct fixed_batch_norm_body : expression::functions, nests::names {
         const auto here = w.number(0) * w.index(all[0]);
         const auto mean = w.sum(rows, statistics * (w.number(1) - w.index(row)) + here);
         const auto variance = w.sum(rows, statistics * w.index(row) + here);
-        w.output(all) = (x - mean) * rsqrt(variance + w.number(a.epsilon)) * gamma + beta;
+        w.output(all) = (x - mean) * rsqrt(max(variance, w.number(0)) + w.number(a.epsilon)) * gamma + beta;
     }
 };
 
