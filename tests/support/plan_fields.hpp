@@ -30,6 +30,8 @@ void visit_named(std::string_view names, Visit&& visit, Fields&... fields) {
         visit_named(#__VA_ARGS__, visit, __VA_ARGS__);                                                                 \
     }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" // fields are called as tests call other things
 TESSERA_EACH_FIELD(ts::interval, begin, end)
 TESSERA_EACH_FIELD(ts::box, rank, dim)
 TESSERA_EACH_FIELD(ts::compression_setting, how, block, keep_one_in)
@@ -47,6 +49,7 @@ TESSERA_EACH_FIELD(ts::task, kind, op, what, shard_number, micro_batch, step, de
 TESSERA_EACH_FIELD(ts::plan, kind, devices, streams, micro_batches, joint_statistics, replica_statistics, period,
                    loss_scale, states, clips, compress, staleness, average_every, output_gradient, alignment, tiles,
                    tasks, order, results, gradients, arena_bytes, persistent_bytes, moved_bytes, hash)
+#pragma GCC diagnostic pop
 
 #undef TESSERA_EACH_FIELD
 
