@@ -262,6 +262,8 @@ const asked questions[] = {
     {"ignored", [](const op_record& r, const description&) { return r.ignored != nullptr; }},
     {"rows_weigh", [](const op_record& r, const description&) { return r.rows_weigh != nullptr; }},
     {"only_planned", [](const op_record& r, const description&) { return r.only_planned != nullptr; }},
+    {"makes_probabilities", [](const op_record& r, const description&) { return r.makes_probabilities; }},
+    {"takes_logits", [](const op_record& r, const description&) { return r.takes_logits; }},
     {"lists attributes", [](const op_record& r, const description&) { return r.own != nullptr; }},
     {"initial uniform", begins_with<ts::initial_values::uniform>},
     {"initial ones", begins_with<ts::initial_values::ones>},
@@ -332,13 +334,14 @@ TEST_CASE("no yes-or-no is forgotten here") {
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
     [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, at_longest, momentum,
                                  integers, labels, divisor, ignored, rows_weigh, formula, generated, rows, own,
-                                 only_planned] = op_record{};
+                                 only_planned, makes_probabilities, takes_logits] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
     [[maybe_unused]] const auto [said, its_loops, operands, nests, linear] = description{};
     [[maybe_unused]] const auto [called, extent, whole] = ts::loop{};
-    CHECK(!(view || passes_gradient || loss || additive || gathered || linear || whole || facts.view || said.view));
+    CHECK(!(view || passes_gradient || loss || makes_probabilities || takes_logits || additive || gathered || linear ||
+            whole || facts.view || said.view));
     CHECK(differentiable);
     const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
                          labels == nullptr && divisor == nullptr && ignored == nullptr && rows_weigh == nullptr &&
