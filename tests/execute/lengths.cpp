@@ -131,7 +131,7 @@ TEST_CASE("lengths that do not fit are refused") {
     CHECK(contains(message_of([&] { t.step(odd); }), "no whole number of positions"));
     data labels = some(samples, 3, 1);
     labels.labels.pop_back();
-    CHECK(contains(message_of([&] { t.step(labels); }), "has 11 elements for the input labels and needs 3"));
+    CHECK(contains(message_of([&] { t.step(labels); }), "has 11 elements for the input labels, 12 expected"));
     const data d = some(samples, 3, 1);
     using ts::feed;
     CHECK(contains(

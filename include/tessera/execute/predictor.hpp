@@ -15,7 +15,7 @@ struct predictor_options {
 };
 
 /// Predicts with a network from any number of threads at the same time, without locks of theirs: each call runs the whole network on the thread that calls. Weights
-/// are there once, arenas once for each call that is under way (serving_session). What it says is, bit for bit, what a trainer of the same weights on one device says.
+/// are there once, arenas once for each call that is under way (serving_session). What it says is what a trainer of the same weights on one device says: to the last bit on the reference backend, elsewhere up to the order of sums, for a plan for predictions alone may choose other kernels.
 template <class Net, class B = default_backend<Net>>
 class predictor {
 public:
