@@ -70,9 +70,11 @@ def wrong_step(step, command, root, tests):
     if step in (".ci/run", ".ci/long"):
         lines = [re.sub(r"(^|\s)#.*", "", l) for l in (root / step).read_text().split("\n")]
         return "" if any(command in l for l in lines) else f"{step} has it not"
-    name = re.fullmatch(r"test (\S+)(?: - .+)?", step)
+    name = re.fullmatch(r"(\.ci/long )?test (\S+)(?: - .+)?", step)
+    if name and name[1]:
+        return "" if any(f"python_test({name[2][7:]} " in l for l in (root / "python/CMakeLists.txt").read_text().split("\n")) else f"there is no test {name[2]}"
     if name:
-        return "" if tests is None or name[1] in tests else f"there is no test {name[1]}"
+        return "" if tests is None or name[2] in tests else f"there is no test {name[2]}"
     if step == "pages" or re.fullmatch(r"nobody - .+", step):
         return ""
     return f"there is no step '{step}'"

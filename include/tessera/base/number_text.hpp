@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <locale.h>
+#include <clocale>
 
 namespace tessera {
 

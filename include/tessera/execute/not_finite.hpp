@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/base/finite.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/execute/input_data.hpp"
 #include "tessera/net/paths.hpp"
 
@@ -59,7 +60,7 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
     }
     if (most > spoiled_above) {
         char shown[32];
-        std::snprintf(shown, sizeof shown, "%.3g", static_cast<double>(most));
+        print_to(shown, sizeof shown, "%.3g", static_cast<double>(most));
         return "parameter " + parameter_path_of(g, largest) + " has become as large as " + shown +
                " in an earlier step, so that the loss overflows; start again from before that, with a lower learning "
                "rate or clipped gradients";

@@ -156,9 +156,11 @@ private:
         (void)::gethostname(host, sizeof host - 1);
         const std::time_t now = std::time(nullptr);
         std::tm parts{};
-        char when[32] = "";
-        ::gmtime_r(&now, &parts) != nullptr ? void(std::strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &parts))
-                                            : void();
+        char when[64] = "";
+        if (::gmtime_r(&now, &parts) != nullptr) {
+            std::snprintf(when, sizeof when, "%04d-%02d-%02d %02d:%02d:%02d UTC", parts.tm_year + 1900,
+                          parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+        }
         return "process " + std::to_string(::getpid()) + " on " + host + ", since " + when;
     }
     std::string text() const {

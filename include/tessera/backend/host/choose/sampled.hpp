@@ -6,6 +6,7 @@
 
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/host/reorder.hpp"
+#include "tessera/base/number_text.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -370,9 +371,9 @@ std::string wrong_sample(const compute_call& given, const candidate& k, const fo
             const double near = 1e-3 * std::sqrt(expected.squares) + 1e-5;
             if (!(std::abs(static_cast<double>(found[flat]) - sum) <= near)) {
                 char text[200];
-                std::snprintf(text, sizeof text, "element %lld of %s%d is %g instead of %g",
-                              static_cast<long long>(flat), r.gradient ? "the gradient of operand " : "operand ",
-                              r.operand, static_cast<double>(found[flat]), sum);
+                print_to(text, sizeof text, "element %lld of %s%d is %g instead of %g", static_cast<long long>(flat),
+                         r.gradient ? "the gradient of operand " : "operand ", r.operand,
+                         static_cast<double>(found[flat]), sum);
                 return text;
             }
         }
