@@ -58,6 +58,7 @@ const std::vector<layer_case>& cases() {
         of<ts::channel_dropout<30>>(R"({"percent": 30})", "percent"),
         of<ts::stochastic_depth<30>>(R"({"percent": 30})", "percent"),
         of<ts::batch_norm<>>(),
+        of<ts::fixed_batch_norm<>>(),
         of<ts::layer_norm<>>(),
         of<ts::group_norm<4>>(R"({"groups": 4})", "groups"),
         of<ts::rms_norm<>>(),

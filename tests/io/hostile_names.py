@@ -45,7 +45,7 @@ same(modules, {"pathlib", "torch", "torch.nn.functional", "tessera_runtime"}, "i
 tables = {x.targets[0].id: x.value for x in tree.body if isinstance(x, ast.Assign)}
 keys = {name: [k.value for k in t.keys] for name, t in tables.items() if isinstance(t, ast.Dict)}
 same(sorted(keys["INPUTS"]), sorted(INPUTS), "inputs")
-same(set(keys["PARAMETERS"]), {n + "/weight" for n in NAMES}, "parameters")
+same(set(keys["PARAMETERS"]), {n + part for n in NAMES for part in ("/weight", "/bias")}, "parameters")
 calls = [x for x in ast.walk(tree) if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute)]
 same({x.args[0].value for x in calls if x.func.attr == "parameter"}, set(keys["PARAMETERS"]), "parameters of calls")
 used = {x.args[0].value for x in calls if x.func.attr in ("take", "exchange")}

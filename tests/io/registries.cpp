@@ -130,6 +130,9 @@ TEST_CASE("every search finds by its name what has a sound plan and comes back f
         for (const int m : {1, 4}) {                            // 1 is asked for as any other number is
             search::search_options cut = o;
             cut.micro_batches = m;
+            if (m > 1 && r->name == std::string_view("fit")) {
+                cut.values.set("simulations", 64); // of few, none has these
+            }
             CHECK(search::run(*r, g, where, cut).best.micro_batches == m);
         }
     }

@@ -188,9 +188,11 @@ TEST_CASE("rules of dags, with their words") {
     using loss = ts::node<l1, ts::cross_entropy, a, gold>;
     CHECK(words<ts::dag<x, y, ts::node<a, ts::relu, in>, loss>>() == "accepted");
     CHECK(words<ts::dag<x, y, ts::node<b, ts::relu, a>, ts::node<a, ts::relu, in>, loss>>() ==
-          "tessera: the node refers to an input or node that does not come before it [layer b, found 0, needed 1]");
+          "tessera: the node refers to an input or node that does not come before it [layer b, missing a, found 0, "
+          "needed 1]");
     CHECK(words<ts::dag<x, y, ts::node<b, ts::shared<fc>, a>, ts::node<a, ts::relu, in>, loss>>() ==
-          "tessera: the node refers to an input or node that does not come before it [layer b, found 0, needed 1]");
+          "tessera: the node refers to an input or node that does not come before it [layer b, missing a, found 0, "
+          "needed 1]");
     CHECK(words<ts::dag<x, y, ts::node<a, ts::relu, in>, ts::node<a, ts::relu, in>, loss>>() ==
           "tessera: two inputs or nodes of the network have the same name [layer a, found 2, needed 1]");
     CHECK(words<ts::dag<x, x, y, ts::node<a, ts::relu, in>, loss>>() ==

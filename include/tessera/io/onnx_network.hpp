@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/io/json_text.hpp"
 #include "tessera/io/network_file.hpp"
 #include "tessera/io/onnx_file.hpp"
 #include "tessera/io/safetensors.hpp"
