@@ -59,7 +59,7 @@ struct dag {
     }
     /// The name that the entry with operator Op reads as its input Which, for messages.
     template <int Op, int Which>
-    static constexpr auto missing() {
+    requires(Op >= 0 && Which >= 0) static constexpr auto missing() {
         return detail::name_read<Op, Which, Entries...>();
     }
     static constexpr void build(graph_builder& b) {
