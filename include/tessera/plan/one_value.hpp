@@ -28,7 +28,7 @@ void require_several_values(const Plan& p, const graph_view& g) {
         throw error("tessera: " + path_of(g, t.op) + " would take its statistics over one value for each channel, of " +
                     of + " of 1 sample, and make beta of it whatever it is; hand in more samples" +
                     (x[0] > 1 ? ", or take statistics over the whole batch (statistics_over::mini_batch)" : "") +
-                    ", or normalize by running statistics with fixed_batch_norm");
+                    ", or normalize by statistics that are there (Fine-tuning in docs/training.md)");
     }
 }
 
