@@ -135,6 +135,7 @@ TEST_CASE("weights that change under way are the old ones or the new ones in an 
                 const bool running = values.graph_of().parameters[p].state;
                 const auto volume = static_cast<std::size_t>(values.graph_of().parameters[p].extents.volume());
                 values.set_parameter(p, std::vector<float>(volume, running ? 1.0F : x));
+                std::this_thread::sleep_for(std::chrono::microseconds(200)); // so that there is a between
             }
         });
     };
