@@ -21,8 +21,8 @@ struct stem_norm : ts::batch_norm<> {};
 struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>, ts::no_bias> {};
 struct norm : ts::fixed_batch_norm<> {};
 struct head : ts::linear<2> {};
-struct network : ts::sequential<ts::image<3, 8, 8>, stem, stem_norm, ts::relu, ts::repeat<2, conv, norm, ts::relu>,
-                                ts::flatten, head, ts::cross_entropy> {};
+struct network : ts::sequential<ts::image<3, 8, 8>, stem, stem_norm, ts::relu, ts::repeat<2, conv, norm, ts::relu>, ts::flatten, head,
+                                ts::cross_entropy> {};
 using trainer_of_page = ts::trainer<network, ts::reference::backend>;
 
 trainer_of_page make(const ts::trainer_options& options = {}) {
@@ -93,17 +93,19 @@ TEST_CASE("the page's server answers many threads as the trainer would") {
 }
 
 TEST_CASE("the page's names load torchvision's file") {
+    // clang-format off
     check_block("const ts::io::loaded_weights found =");
     const test::temporary_folder here;
     const std::string folder = here.path();
     write_torchvision(folder + "/model.safetensors");
     trainer_of_page trainer = make({.trains = false});
-    const ts::io::loaded_weights found = ts::io::load_weights(trainer, folder + "/model.safetensors",
-                                                              {.names = {{"stem", "conv1"},
-                                                                         {"stem_norm", "bn1"},
-                                                                         {"conv.*", "layer1.*.conv1"},
-                                                                         {"norm.*", "layer1.*.bn1"},
-                                                                         {"head", "fc"}}});
+    const ts::io::loaded_weights found =
+        ts::io::load_weights(trainer, folder + "/model.safetensors", {.names = {{"stem", "conv1"},
+                                                                                {"stem_norm", "bn1"},
+                                                                                {"conv.*", "layer1.*.conv1"},
+                                                                                {"norm.*", "layer1.*.bn1"},
+                                                                                {"head", "fc"}}});
+    // clang-format on
     CHECK(found.missing.empty());
     CHECK(found.unexpected.empty());
     CHECK(trainer.weights<head>() == std::vector<float>(512, 0.25F));
