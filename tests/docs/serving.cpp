@@ -21,8 +21,8 @@ struct stem_norm : ts::batch_norm<> {};
 struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>, ts::no_bias> {};
 struct norm : ts::fixed_batch_norm<> {};
 struct head : ts::linear<2> {};
-struct network : ts::sequential<ts::image<3, 8, 8>, stem, stem_norm, ts::relu, ts::repeat<2, conv, norm, ts::relu>, ts::flatten, head,
-                                ts::cross_entropy> {};
+struct network : ts::sequential<ts::image<3, 8, 8>, stem, stem_norm, ts::relu, ts::repeat<2, conv, norm, ts::relu>,
+                                ts::flatten, head, ts::cross_entropy> {};
 using trainer_of_page = ts::trainer<network, ts::reference::backend>;
 
 trainer_of_page make(const ts::trainer_options& options = {}) {
