@@ -94,7 +94,7 @@ ts::search::search_state state_of(std::uint64_t seed) {
 /// The body of a search's file; what stands before it is the sum of what it has become.
 std::string body_of(const std::string& file) { return file.substr(file.find('\n') + 1); }
 bool read_search(const std::string& body) {
-    const std::string text = "tessera-search 5 " + std::to_string(io::detail::sum_of(body)) + "\n" + body;
+    const std::string text = "tessera-search 6 " + std::to_string(io::detail::sum_of(body)) + "\n" + body;
     const ts::search::mcmc_options o;
     const auto state = counted([&] { return io::search_from_text(text, network().view(), two_nodes(), o); });
     const std::string again = io::to_text(state, network().view(), two_nodes(), o);
