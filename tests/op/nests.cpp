@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -52,7 +53,24 @@ void check_same(const op_case& a, const op_case& b) {
     }
 }
 
+/// The shapes of a use of a body with one input and one parameter: the output's, then the parameter's.
+template <class Body>
+constexpr std::array<ts::shape, 2> shapes_of(const ts::shape& x) {
+    const ts::op_record& r = ts::record_of(Body::attributes);
+    const ts::description d = r.describe(Body::attributes, &x, 1);
+    return {r.infer(Body::attributes, &x, 1).output,
+            d.operands[d.find_operand(ts::operand_kind::parameter, 0)].extents};
+}
+
 } // namespace
+
+TEST_CASE("the extents of outputs and parameters do not depend on the order in which a compiler evaluates a line") {
+    constexpr std::array<ts::shape, 2> constant = shapes_of<nests::one_line>(ts::make_shape(5, 7));
+    for (const std::array<ts::shape, 2>& shapes : {constant, shapes_of<nests::one_line>(ts::make_shape(5, 7))}) {
+        CHECK(shapes[0] == ts::make_shape(5, 7));
+        CHECK(shapes[1] == ts::make_shape(7));
+    }
+}
 
 TEST_CASE("loop nests compute what the library's operators do that are written by hand") {
     check_same({"", nests::layer::attributes, {ts::make_shape(5, 7)}},

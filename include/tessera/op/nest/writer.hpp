@@ -230,7 +230,6 @@ public:
         output_.rank = rank;
         for (int k = 0; k < rank; ++k) {
             output_index_[k] = dims[k];
-            output_.extent[k] = image(dims[k]);
         }
         return {*this};
     }
@@ -446,7 +445,20 @@ private:
             an_operator_has_too_many_loops_operands_nests_or_numbers();
         }
     }
+    /// Extents that follow from loops, as a body may name the output and parameters before the inputs that give loops their extents: the two sides of an
+    /// assignment are evaluated in the one order or the other (GCC 12 takes the left side first in constant expressions).
+    constexpr void set_extents() {
+        for (int k = 0; k < output_.rank; ++k) {
+            output_.extent[k] = image(output_index_[k]);
+        }
+        for (operand& o : w_.d.operands) {
+            for (int k = 0; o.kind == operand_kind::parameter && k < o.extents.rank; ++k) {
+                o.extents.extent[k] = image(o.dim[k]);
+            }
+        }
+    }
     constexpr void write(const value& x) {
+        set_extents();
         for (tessera::loop& l : w_.d.loops) {
             if (l.extent == unbound) {
                 a_loop_has_an_extent_by_itself_or_indexes_an_input_by_itself();
