@@ -110,7 +110,7 @@ private:
     std::string timeline() const {
         std::string out = "<h2>Timeline</h2>\n<div class=\"legend\">";
         for (const activity_kind k : all_kinds) {
-            out += "<span><i style=\"background:" + std::string(colour_of(k)) + "\"></i>" + to_text(k) + "</span>";
+            out += "<span><i style=\"background:" + std::string(colour_of(k)) + "\"></i>" + activity_name(k) + "</span>";
         }
         out += "<span><button id=\"closer\">+</button> <button id=\"farther\">&minus;</button> <button "
                "id=\"whole\">whole step</button></span></div>\n"
@@ -270,7 +270,7 @@ private:
                              {"spans", std::move(numbers)}});
         }
         for (const activity_kind k : all_kinds) {
-            data["kinds"].push_back({to_text(k), colour_of(k)});
+            data["kinds"].push_back({activity_name(k), colour_of(k)});
         }
         data["labels"] = labels_;
         json& memory = data["memory"] = json::array();

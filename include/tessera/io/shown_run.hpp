@@ -52,7 +52,7 @@ namespace detail {
 /// What a stretch of time is spent on, for its colour.
 enum class activity_kind : std::uint8_t { forward, backward, recompute, update, copy, collective, sum };
 
-constexpr const char* to_text(activity_kind k) {
+constexpr const char* activity_name(activity_kind k) {
     constexpr const char* names[] = {"forward", "backward", "recompute", "update", "copy", "collective", "sum"};
     return names[static_cast<int>(k)];
 }

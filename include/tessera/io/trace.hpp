@@ -110,7 +110,7 @@ private:
              {"ts", microseconds(start)},
              {"dur", microseconds(end - start)},
              {"name", text_of_task(r_, t)},
-             {"cat", to_text(kind_of(t, in_group))},
+             {"cat", activity_name(kind_of(t, in_group))},
              {"args", std::move(arguments)}});
     }
 
