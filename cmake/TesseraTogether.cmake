@@ -3,12 +3,14 @@
 
 # tessera_put_together(<result> <name> <source>...): writes sources that hold up to TESSERA_TESTS_TOGETHER of those each, and lists them;
 # where that is 0, the sources themselves. Every source is included in a namespace of its own, behind the headers of all, so the same
-# names do not meet. What has conditions, a namespace of the library's, a source that it includes or compile options of its own stays alone.
+# names do not meet. What defines macros, has conditions (but #ifdef TESSERA_TEST_HOST, which all of them see alike), a namespace of the
+# library's, a source that it includes or compile options of its own stays alone.
 function(tessera_put_together result name)
   set(alone)
   set(all)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" odd REGEX "^ *# *(if|define|include .*\\.cpp\")|^(extern|namespace tessera|template <>)")
+    list(REMOVE_ITEM odd "#ifdef TESSERA_TEST_HOST")
     get_source_file_property(options "${source}" COMPILE_OPTIONS)
     if(odd OR options OR TESSERA_TESTS_TOGETHER LESS 2)
       list(APPEND alone "${source}")
@@ -31,13 +33,22 @@ function(tessera_put_together result name)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}") # for its includes
         cmake_path(GET source PARENT_PATH folder)
         cmake_path(GET source STEM stem)
-        file(STRINGS "${source}" lines REGEX "^ *# *include")
+        file(STRINGS "${source}" lines REGEX "^ *# *(include|ifdef|endif)")
+        set(condition FALSE)
         foreach(line IN LISTS lines)
+          if(line MATCHES "ifdef|endif")
+            string(COMPARE NOTEQUAL "${line}" "#endif" condition)
+            continue()
+          endif()
           string(REGEX MATCH "([\"<])([^\">]+)[\">]" header "${line}")
           if(EXISTS "${folder}/${CMAKE_MATCH_2}")
             set(header "\"${folder}/${CMAKE_MATCH_2}\"")
           endif()
-          list(APPEND includes "#include ${header}\n")
+          if(condition)
+            list(APPEND includes "#ifdef TESSERA_TEST_HOST\n#include ${header}\n#endif\n")
+          else()
+            list(APPEND includes "#include ${header}\n")
+          endif()
         endforeach()
         string(APPEND text "namespace ${stem}_alone {\n#include \"${source}\"\n}\n")
       endforeach()

@@ -103,9 +103,10 @@ def check_refusals(path):
     bad = path.with_name("bad.json")
     bad.write_text(json.dumps({**NETWORK, "nodes": NETWORK["nodes"][:-1]}))
     assert "loss" in said(lambda: tessera.plan_network(bad), error)
-    late = tessera.plan_network(path, search="data", sync="p3")
-    assert "overtake" in said(lambda: late.export_torch(path.with_name("late")), error)
-    assert not path.with_name("late").exists()
+    compressed = tessera.plan_network(path, search="data", sync="one-bit-gradients")
+    refusal = said(lambda: compressed.export_torch(path.with_name("compressed")), error)
+    assert "the strategy compresses gradients" in refusal
+    assert not path.with_name("compressed").exists()
     assert issubclass(error, RuntimeError)
     assert {"optcnn", "mcmc", "data"} <= set(tessera.searches()) and "p100" in tessera.machines()
 
