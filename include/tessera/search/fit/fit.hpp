@@ -116,7 +116,8 @@ private:
         return strategy_of(g_, x, o_, estimate_.action_times_of(x)[0], estimate_.speed());
     }
 
-    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device.
+    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device, in as few micro-batches
+    /// as may be.
     void simulate_baselines() {
         simulate_plain(on_.devices(), baseline::data_parallel);
         for (const baseline inside : o_.inside) {
@@ -127,6 +128,7 @@ private:
     void simulate_plain(int width, baseline inside) {
         fit_choice x;
         x.order.which = &schedule::fill_drain_record;
+        x.order.micro_batches = *std::min_element(o_.micro_batches.begin(), o_.micro_batches.end());
         x.widths = {width};
         x.inside = {inside};
         x.stage.assign(at(g_.op_count), 0);
