@@ -31,6 +31,8 @@ struct damage_case {
             compress(made.network.view(), number, pair);
         } else if (number % 3 == 1 && which == drawn_from::all) {
             shard(number, pair);
+        } else if (number % 12 == 2 && which == drawn_from::all) {
+            average(number, pair);
         }
         what = "network " + std::to_string(number) + ", " + pair.what;
         ts::lower_options o;
@@ -77,6 +79,15 @@ struct damage_case {
             pair.how.period = 1 + pick(3);
             pair.what += ", then " + std::to_string(pair.how.period) + " steps at a time";
         }
+    }
+    /// Copies that are averaged every few steps, by plain SGD, in plans that end with an average.
+    void average(std::uint64_t number, random_pair& pair) {
+        random pick{ts::op::mix(number ^ 0xa7e4a6eULL)};
+        made.how = ts::optimizer(ts::sgd{.learning_rate = 0.05F});
+        pair.how.parameters_on = -1;
+        pair.how.sync = ts::schedule::parameter_average(1 + pick(2));
+        pair.how.period = pair.how.sync.average_every * (1 + pick(2));
+        pair.what += ", then copies averaged every " + std::to_string(pair.how.sync.average_every) + " steps";
     }
     bool is_wrongly_refused() const { return !usable && what.find("the plan is refused") != std::string::npos; }
 };
