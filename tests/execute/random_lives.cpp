@@ -27,6 +27,18 @@ struct lived {
 
 } // namespace
 
+TEST_CASE("lives in which a session once went wrong: its plan needed a parameter where the store had none, or slices "
+          "came back as another's") {
+    lived all;
+    for (const std::uint64_t number : {256, 322, 387}) {
+        CAPTURE(number);
+        const int before = all.found.lives;
+        try_life(number, all.folder, all.found);
+        CHECK(all.found.lives == before + 1);
+    }
+    all.check();
+}
+
 TEST_CASE("random lives of a session give the numbers of one device") {
     lived all;
     for (std::uint64_t number = 40000; all.found.lives < 150; ++number) {
