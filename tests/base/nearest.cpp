@@ -36,7 +36,10 @@ TEST_CASE("edit distance: as its definition has it, on random words of three let
                 w += static_cast<char>('a' + x % 3);
             }
         }
-        CHECK(ts::edit_distance(words[0], words[1]) == by_recursion(words[0], words[1]));
+        const std::size_t apart = by_recursion(words[0], words[1]);
+        for (std::size_t most = 0; most < 12; ++most) {
+            CHECK(ts::edit_distance(words[0], words[1], most) == std::min(apart, most + 1));
+        }
     }
 }
 

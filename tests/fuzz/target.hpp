@@ -4,6 +4,7 @@
 
 #include "tessera/base/function_ref.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +26,9 @@ void counted_work(tessera::function_ref<void()> work);
 
 template <class Read>
 auto counted(Read&& read) {
-    using made = decltype(read());
-    std::vector<made> result; // for what has no default
-    counted_work([&] { result.push_back(read()); });
-    return std::move(result.front());
+    std::optional<decltype(read())> result; // for what has no default
+    counted_work([&] { result.emplace(read()); });
+    return std::move(*result);
 }
 
 /// A path of this process's own, for readers of files; removed at the end. (Defined beside main.)

@@ -321,7 +321,8 @@ def main():
         if errors and "did not end" in errors[-1]:
             ranks.pop(count).end()
         off = ranks[count].gradient if count in ranks else 0.0
-        within, of_gradient = WITHIN[given.backend], OF_GRADIENT
+        within = close = WITHIN[given.backend]
+        of_gradient, whole = OF_GRADIENT, losses
         if "rt.bf16(" in (folder / "program.py").read_text():
             within, of_gradient = ROUNDED[:2], ROUNDED[2]
         said = f"{first:.1e} over 3 steps, {all_:.1e} over {len(own)}, gradients {off:.1e}"
@@ -339,8 +340,10 @@ def main():
             for damage in damages(program, rt.read_safetensors(folder / "gradients.safetensors")):
                 removed += 1
                 losses, errors = ranks[count].run(folder, len(own), damage, given.backend)
-                same = losses and difference(losses[:3], own[:3]) <= within[0] and difference(losses, own) <= within[1]
-                if not errors and same and ranks[count].gradient <= of_gradient:
+                # In bf16 what is left out may be less than a rounding is; the program itself rounds the same each time.
+                expected, apart = (own, 0.0) if of_gradient == OF_GRADIENT else (whole, off)
+                near = losses and difference(losses[:3], expected[:3]) <= close[0] and difference(losses, expected) <= close[1]
+                if not errors and near and abs(ranks[count].gradient - apart) <= OF_GRADIENT:
                     unnoticed.append(f"{folder.name} without {damage}")
                     print(f"{folder.name}: nobody notices that {damage} is left out", flush=True)
     for r in ranks.values():

@@ -10,21 +10,39 @@
 
 namespace tessera {
 
-/// Letters to insert, remove, change, or swap with their neighbour until one word is the other (the restricted Damerau-Levenshtein distance).
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> before2(b.size() + 1);
-    std::vector<std::size_t> before(b.size() + 1);
-    std::vector<std::size_t> now(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) {
+/// Letters to insert, remove, change, or swap with their neighbour until one word is the other (the restricted Damerau-Levenshtein distance), or `most` + 1 where
+/// that is more than `most`: only words' parts that lie at most so far apart are compared.
+inline std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
+    if ((a.size() > b.size() ? a.size() - b.size() : b.size() - a.size()) > most) {
+        return most + 1;
+    }
+    std::vector<std::size_t> before2(b.size() + 1, most + 1);
+    std::vector<std::size_t> before(b.size() + 1, most + 1);
+    std::vector<std::size_t> now(b.size() + 1, most + 1);
+    for (std::size_t j = 0; j <= std::min(b.size(), most); ++j) {
         before[j] = j;
     }
     for (std::size_t i = 1; i <= a.size(); ++i) {
-        now[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                now[j] = std::min(now[j], before2[j - 2] + 1);
+        const std::size_t first = i > most ? i - most : 0;
+        const std::size_t last = std::min(b.size(), i + most);
+        std::size_t least = most + 1;
+        for (std::size_t j = first; j <= last; ++j) {
+            std::size_t d = before[j] + 1;
+            if (j > 0) {
+                d = std::min(
+                    {d, (j > first ? now[j - 1] : most) + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
             }
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                d = std::min(d, before2[j - 2] + 1);
+            }
+            now[j] = std::min(d, most + 1);
+            least = std::min(least, now[j]);
+        }
+        if (last < b.size()) {
+            now[last + 1] = most + 1; // which the next word's row reads
+        }
+        if (least > most && std::all_of(before.begin(), before.end(), [&](std::size_t d) { return d > most; })) {
+            return most + 1;
         }
         before2.swap(before);
         before.swap(now);
@@ -44,8 +62,7 @@ inline std::string did_you_mean(std::string_view word, const std::vector<std::st
     std::size_t least = std::max<std::size_t>(word.size() / 3, 1) + 1;
     std::vector<std::string> near;
     for (const std::string& name : names) {
-        const std::size_t apart = word.size() > name.size() ? word.size() - name.size() : name.size() - word.size();
-        const std::size_t d = apart > least ? apart : edit_distance(word, name); // at least so many, without comparing
+        const std::size_t d = edit_distance(word, name, least);
         if (d < least) {
             near.clear();
             least = d;
