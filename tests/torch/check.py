@@ -100,7 +100,7 @@ def main():
     folders = [p.parent for p in sorted(pathlib.Path(sys.argv[1]).glob("*/program.py")) if p.parent.name in wanted]
     if not folders:  # where only every so many programs are written
         every = [p.parent for p in sorted(pathlib.Path(sys.argv[1]).glob("*/program.py"))]
-        folders = every[:: max(1, len(every) // 4)]
+        folders = every[:: max(1, len(every) // 2)]
     ranks, wrong, tried = {}, [], 0
     for folder in folders:
         program, rt = train.load(folder)

@@ -343,7 +343,9 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
                     (words.empty() ? "an operator or an attribute differs" : words) +
                     "; load it with {.any_network = true} where that is meant");
     }
-    how.any_optimizer ? void() : require_same_optimizer(kept_identity(s), from.state(), from.path());
+    if (!how.any_optimizer && trains(s)) {
+        require_same_settings(kept_identity(s), from.state(), from.path());
+    }
     for (int p = 0; p < g.parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
             if (s.keeps(p, k)) {

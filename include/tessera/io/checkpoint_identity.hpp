@@ -44,19 +44,9 @@ inline std::string difference_of_part(const field_lines& session, const field_li
     return there.all().empty() ? "" : difference_of({"this training", here}, {"the checkpoint", there});
 }
 
-inline bool trains(const field_lines& session) {
-    for (const field_line& l : session.all()) {
-        if (l.name == "options.trains") {
-            return l.value == "true";
-        }
-    }
-    return true;
-}
-
-/// Throws tessera::error for a checkpoint of a training with another optimizer, by the fields that differ. What only predicts has none.
-inline void require_same_optimizer(const field_lines& session, const checkpoint_state& state, const std::string& path) {
-    const std::string words =
-        trains(session) ? difference_of_part(session, state.training, "optimizer.") : std::string();
+/// Throws tessera::error for a checkpoint of a training whose optimizer has other numbers (what it keeps is compared before), by the fields that differ.
+inline void require_same_settings(const field_lines& session, const checkpoint_state& state, const std::string& path) {
+    const std::string words = difference_of_part(session, state.training, "optimizer.");
     if (!words.empty()) {
         throw error("tessera: the checkpoint '" + path + "' is of a training with another optimizer: " + words +
                     "; make the same, or load it with {.any_optimizer = true} where that is meant");
