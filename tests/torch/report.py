@@ -31,7 +31,7 @@ def table(program):
     return sorted(rows)
 
 
-def appendix(rank, ranks, port, folder, steps, _, results):
+def appendix(rank, ranks, port, folder, steps, _damage, _backend, results):
     """Every process has all layers and half of the samples; gradients of convolutions are averaged, those of others halved."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
