@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: running statistics follow one batch norm
+// expect-error: running statistics follow one use of a layer
 // expect-error: layer<norm>
 // expect-error: found<2>
 // expect-error: needed<1>

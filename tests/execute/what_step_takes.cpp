@@ -119,8 +119,9 @@ TEST_CASE("running statistics follow one batch norm in a training, and may be sh
     const ts::strategy alone(ts::describe<tied_norms>(samples).view());
     using shared_trainer = ts::trainer<tied_norms, ts::reference::backend>;
     const std::string said = message_of([&] { shared_trainer(ts::local_devices(1), alone, samples, ts::sgd{}); });
-    CHECK_MESSAGE(contains(said, "norm2 shares the running statistics of norm1, and in a training they follow one"),
-                  said);
+    CHECK_MESSAGE(
+        contains(said, "norm2 shares the running statistics of norm1, and in a training they follow one operator"),
+        said);
     shared_trainer still(ts::local_devices(1), alone, samples, ts::sgd{}, {.trains = false});
     CHECK(still.predict(ts::feed<ts::features<64>>(std::vector<float>(64 * samples, 0.5F))).values.size() ==
           2 * samples);

@@ -56,7 +56,7 @@ inline constexpr bool never = false;
     rule(group_of_unknown_layer, "a group of the optimizer names a layer that the network does not have, or that has no trained parameters") \
     rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
     rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \
-    rule(running_statistics_shared, "running statistics follow one batch norm; give each use its own, or share a fixed_batch_norm<> or a norm without them") \
+    rule(running_statistics_shared, "running statistics follow one use of a layer; give each use a layer of its own, or share one that does not move them") \
     rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \
     rule(tap_saved_twice, "two taps have the same name") \
     rule(input_not_first, "a sequential network starts with its input, such as image<> or features<>") \

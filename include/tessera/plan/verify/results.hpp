@@ -128,8 +128,8 @@ bool verifier<Plan>::updates() {
         int& first = follows[at(g_.ops[op].parameters[desc(op).operands[state].slot])];
         if (first >= 0) {
             return refuse(nullptr, path_of(g_, op) + " shares the running statistics of " + path_of(g_, first) +
-                                       ", and in a training they follow one batch norm; give each its own, or share a "
-                                       "fixed_batch_norm or a norm without them");
+                                       ", and in a training they follow one operator; give each its own, or share "
+                                       "what does not move them");
         }
         first = op;
     }
