@@ -3,7 +3,8 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
+#include "tessera/base/rules.hpp"    // first, so that compilers name this header alone before the words of a refusal
+#include "tessera/execute/batch.hpp" // likewise, for those of feeds
 
 #include "tessera/backend/cuda/backend.hpp"
 #include "tessera/backend/cuda/calls/print.hpp"

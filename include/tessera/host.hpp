@@ -4,7 +4,8 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/base/rules.hpp" // first, so that compilers name this header alone before the words of a refusal
+#include "tessera/base/rules.hpp"    // first, so that compilers name this header alone before the words of a refusal
+#include "tessera/execute/batch.hpp" // likewise, for those of feeds
 
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/execute/session.hpp"

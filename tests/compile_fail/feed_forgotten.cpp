@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: an input of the network has no feed<>; hand in one for each input
 // expect-error: feeds<left, truth>
+// expect-error: missing<right>
 // expect-error: found<2>
 // expect-error: needed<3>
 #include <tessera/backend/reference/backend.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: a feed names something that is no input of the network
 // expect-error: feeds<image>
+// expect-error: inputs_are<tessera::features<4>, tessera::labels>
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: what is predicted needs an input of the network that has no feed<>
 // expect-error: feeds<left, truth>
+// expect-error: missing<right>
 // expect-error: found<1>
 // expect-error: needed<2>
 #include <tessera/backend/reference/backend.hpp>

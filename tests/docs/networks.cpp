@@ -134,6 +134,22 @@ struct network : ts::sequential<ts::image<3, 8, 8>,
     conv1, norm1, ts::relu, ts::flatten, classes, ts::cross_entropy> {};
 } // namespace kept
 
+namespace pictures_in_patches {
+struct patches : ts::conv2d<24, ts::window<8>, ts::stride<8>> {};
+struct places : ts::position_embedding<> {};
+struct norm1 : ts::layer_norm<> {};
+struct query : ts::linear<24> {};
+struct key : ts::linear<24> {};
+struct value : ts::linear<24> {};
+struct merge : ts::linear<24> {};
+struct classes : ts::linear<10> {};
+// [N,24,4,4] -> [N,24,16] -> [N,16,24] -> [N,17,24], of which the first row is classified.
+struct network : ts::sequential<ts::image<3, 32, 32>,
+    patches, ts::reshape<24, 16>, ts::permute<0, 2, 1>, ts::pad<ts::margin<1, 1, 0>>, places,
+    ts::residual<norm1, ts::self_attention<4, query, key, value, merge, ts::softmax<>>>,
+    ts::slice<0, 1, ts::axis<1>>, ts::flatten, classes, ts::cross_entropy> {};
+} // namespace pictures_in_patches
+
 struct fast : ts::with_precision<ts::bf16, first::network> {};
 
 } // namespace
@@ -201,6 +217,8 @@ TEST_CASE("losses are added up by their weights") {
     const double kinds_alone = trainer.loss<kind_loss>();
     const double back_alone = trainer.loss<back_loss>(); // without its weight
     CHECK(total == doctest::Approx(kinds_alone + 0.3 * back_alone));
+    const ts::prediction rebuilt = trainer.predict<back>(ts::feed<x>(points));
+    CHECK(rebuilt.extents == ts::make_shape(4, 12));
 }
 
 TEST_CASE("shared and tied layers have one set of parameters") {
@@ -249,4 +267,23 @@ TEST_CASE("frozen parameters keep their values, and initial values are those tha
     CHECK(trainer.weights<conv1>() == convolution);
     CHECK(trainer.weights<norm1>() == gamma);
     CHECK(trainer.bias<classes>() != std::vector<float>(10, 0.0F));
+}
+
+TEST_CASE("a class token is a row of zeros to which the table of positions adds its first row") {
+    using namespace pictures_in_patches;
+    ts::trainer<network, ts::reference::backend> trainer(ts::local_devices(1), ts::strategy_of<network, 1, 2>{},
+                                                         ts::sgd{.learning_rate = 0.1F});
+    struct {
+        std::vector<float> inputs = std::vector<float>(2 * 3 * 32 * 32, 0.5F);
+        std::vector<std::int32_t> labels = {1, 2};
+        int size = 2;
+    } batch;
+    const std::vector<float> before = trainer.weights<places>();
+    REQUIRE(before.size() == 17 * 24);
+    const std::vector<float> rows = trainer.predict<places>(batch).values;
+    CHECK(std::vector<float>(rows.begin(), rows.begin() + 24) ==
+          std::vector<float>(before.begin(), before.begin() + 24));
+    trainer.step(batch);
+    const std::vector<float> after = trainer.weights<places>();
+    CHECK(!std::equal(after.begin(), after.begin() + 24, before.begin())); // it is learned
 }

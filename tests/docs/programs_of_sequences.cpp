@@ -82,6 +82,10 @@ struct texts {
     int size = 4;
 };
 
+using by_experts = ts::strategy_of<network, 2, 4,
+    ts::on<wide, ts::split<ts::loop_name::expert, 2>>, ts::on<narrow, ts::split<ts::loop_name::expert, 2>>,
+    ts::others<ts::split<ts::sample, 2>>>;
+
 } // namespace experts
 
 namespace recommender {
@@ -167,6 +171,7 @@ TEST_CASE("an LSTM language model") {
 TEST_CASE("a mixture of experts") {
     using namespace experts;
     docs_support::trains<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
+    docs_support::trains<network, by_experts, 4>([](auto& trainer) { return trainer.step(texts{}); });
 }
 
 TEST_CASE("a recommender of two inputs") {

@@ -23,6 +23,13 @@ struct norm : ts::fixed_batch_norm<> {};
 struct head : ts::linear<2> {};
 struct network : ts::sequential<ts::image<3, 8, 8>, stem, stem_norm, ts::relu, ts::repeat<2, conv, norm, ts::relu>,
                                 ts::flatten, head, ts::cross_entropy> {};
+template <int Place>
+struct trunk : ts::conv2d<4, ts::window<3>, ts::padding<1>, ts::no_bias, ts::frozen> {};
+template <int Place>
+struct fixed : ts::fixed_batch_norm<ts::frozen> {};
+struct kinds : ts::linear<3> {};
+struct tuned : ts::sequential<ts::image<4, 8, 8>, trunk<0>, fixed<0>, ts::relu, trunk<1>, fixed<1>, ts::relu,
+                              ts::global_average_pool, kinds, ts::cross_entropy> {};
 using trainer_of_page = ts::trainer<network, ts::reference::backend>;
 
 trainer_of_page make(const ts::trainer_options& options = {}) {
@@ -109,4 +116,29 @@ TEST_CASE("the page's names load torchvision's file") {
     CHECK(found.missing.empty());
     CHECK(found.unexpected.empty());
     CHECK(trainer.weights<head>() == std::vector<float>(512, 0.25F));
+}
+
+TEST_CASE("the page's trunk comes from a file and stays, and its head learns") {
+    const test::temporary_folder here;
+    const std::string folder = here.path();
+    write_torchvision(folder + "/model.safetensors");
+    ts::trainer<tuned, ts::reference::backend> tuning(ts::local_devices(1), ts::strategy_of<tuned, 1, 4>{},
+                                                      ts::sgd{.learning_rate = 0.1F});
+    // clang-format off
+    const ts::io::loaded_weights taken =
+        ts::io::load_weights(tuning, folder + "/model.safetensors",
+                             {.names = {{"trunk<*>", "layer1.*.conv1"}, {"fixed<*>", "layer1.*.bn1"}}});
+    // clang-format on
+    CHECK(taken.missing == std::vector<std::string>{"kinds/weight", "kinds/bias"});
+    CHECK(tuning.weights<trunk<1>>() == std::vector<float>(4 * 4 * 9, 0.25F));
+    struct {
+        std::vector<float> inputs = std::vector<float>(4 * 4 * 8 * 8, 0.5F);
+        std::vector<std::int32_t> labels = {0, 1, 2, 0};
+        int size = 4;
+    } batch;
+    const std::vector<float> new_head = tuning.bias<kinds>();
+    tuning.step(batch);
+    CHECK(tuning.bias<kinds>() != new_head);
+    CHECK(tuning.weights<trunk<1>>() == std::vector<float>(4 * 4 * 9, 0.25F));
+    CHECK(tuning.bias<fixed<0>>() == std::vector<float>(4, 0.25F));
 }

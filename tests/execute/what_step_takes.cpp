@@ -2,6 +2,7 @@
 // predict() and evaluate() take what step() takes: batches, feeds by name in any order, lists of inputs, all or those that are needed. And the words of what does not fit.
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/predictor.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/io/checkpoint.hpp"
 #include "tessera/net/dag.hpp"
@@ -35,6 +36,20 @@ using trainer = ts::trainer<net, ts::reference::backend>;
 const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7};
 const std::vector<float> y{1, -2, 3, -4, 5, -6, 7, -8, 9, 1, -2, 3};
 const std::vector<std::int32_t> z{0, 1, 2, 1};
+
+struct front;
+struct middle;
+struct back;
+struct squashed : ts::linear<5> {};
+struct named : ts::dag<ts::input<left, ts::features<4>>, ts::input<truth, ts::labels>,
+                       ts::chain<front, left, wide, ts::save<middle>, ts::tanh>,
+                       ts::chain<back, front, squashed, ts::relu, ts::shared<squashed>>,
+                       ts::node<loss, ts::cross_entropy, back, truth>> {};
+
+struct norm1 : ts::batch_norm<> {};
+struct norm2 : ts::batch_norm<> {};
+struct tied_norms
+    : ts::sequential<ts::features<64>, norm1, ts::relu, ts::tied<norm2, norm1>, ts::linear<2>, ts::cross_entropy> {};
 
 struct one : ts::linear<2> {};
 struct plain : ts::sequential<ts::features<64>, one, ts::cross_entropy> {};
@@ -80,6 +95,36 @@ TEST_CASE("feeds, named batches and lists of inputs: one answer, whatever the or
     CHECK(s.loss == doctest::Approx(sum / samples).epsilon(1e-5));
     CHECK(contains(message_of([&] { t.predict(ts::feed<left>(z), r); }),
                    "the input left takes numbers and is given integers"));
+}
+
+TEST_CASE("predict gives what chains and saved tensors are called by") {
+    ts::trainer<named, ts::reference::backend> t(ts::local_devices(1),
+                                                 ts::strategy(ts::describe<named>(samples).view()), samples, ts::sgd{});
+    const ts::feed<left> l(x);
+    const std::vector<float> ends = t.predict<back>(l).values;
+    CHECK(ends == t.predict(l).values); // what goes into the loss
+    CHECK(ends == t.predict<ts::instance<squashed, 1>>(l).values);
+    const std::vector<float> squeezed = t.predict<front>(l).values;
+    CHECK(squeezed == t.predict<ts::tanh>(l).values);
+    CHECK(squeezed != ends);
+    const std::vector<float> seen = t.predict<middle>(l).values;
+    CHECK(seen == t.predict<wide>(l).values);
+    CHECK(seen != squeezed);
+    ts::predictor server(t);
+    CHECK(server.predict<front>(l).values == squeezed);
+    CHECK(server.predict<middle>(l).values == seen);
+}
+
+TEST_CASE("running statistics follow one batch norm in a training, and may be shared without one") {
+    const ts::strategy alone(ts::describe<tied_norms>(samples).view());
+    using shared_trainer = ts::trainer<tied_norms, ts::reference::backend>;
+    const std::string said = message_of([&] { shared_trainer(ts::local_devices(1), alone, samples, ts::sgd{}); });
+    CHECK_MESSAGE(
+        contains(said, "norm2 shares the running statistics of norm1, and in a training they follow one operator"),
+        said);
+    shared_trainer still(ts::local_devices(1), alone, samples, ts::sgd{}, {.trains = false});
+    CHECK(still.predict(ts::feed<ts::features<64>>(std::vector<float>(64 * samples, 0.5F))).values.size() ==
+          2 * samples);
 }
 
 TEST_CASE("sizes say what was expected, and parameters by which layer they are of") {

@@ -3,6 +3,7 @@
 // a constant expression the same problem, of which tests/compile_fail shows the message.
 #include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
+#include "tessera/op/fixed_batch_norm.hpp"
 #include "tessera/part/residual.hpp"
 
 #include <doctest/doctest.h>
@@ -43,6 +44,8 @@ template <class... Options>
 struct conv : ts::conv2d<8, Options...> {};
 template <ts::index_t Out>
 struct fc : ts::linear<Out> {};
+struct norm : ts::batch_norm<> {};
+struct fixed : ts::fixed_batch_norm<> {};
 struct skip;
 struct other;
 
@@ -101,6 +104,9 @@ TEST_CASE("parts that do not fit together") {
                                                                                 1);
     check<on_features<fc<8>, ts::shared<fc<8>>>, on_features<fc<16>, ts::shared<fc<16>>>>(
         rule::shared_parameters_differ, "fc<8>", "", 64, 128);
+    check<on_features<ts::shared<norm>, ts::relu, ts::shared<norm>>,
+          on_features<ts::shared<fixed>, ts::relu, ts::shared<fixed>>>(rule::running_statistics_shared, "norm", "", 2,
+                                                                       1);
     check<on_features<ts::tap<ts::add, skip>>, on_features<ts::save<skip>, ts::tap<ts::add, skip>>>(rule::tap_not_saved,
                                                                                                     "skip", "", 0, 1);
     check<on_features<ts::save<skip>, ts::save<skip>>, on_features<ts::save<skip>, ts::save<other>>>(

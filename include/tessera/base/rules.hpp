@@ -56,6 +56,7 @@ inline constexpr bool never = false;
     rule(group_of_unknown_layer, "a group of the optimizer names a layer that the network does not have, or that has no trained parameters") \
     rule(layer_used_twice, "a layer with parameters is used twice; write shared<> to share them or repeat<> for separate ones") \
     rule(shared_parameters_differ, "layers that share a parameter need it in the same shape") \
+    rule(running_statistics_shared, "running statistics follow one use of a layer; give each use a layer of its own, or share one that does not move them") \
     rule(tap_not_saved, "the tap was not saved earlier in the network; put save<> before it") \
     rule(tap_saved_twice, "two taps have the same name") \
     rule(input_not_first, "a sequential network starts with its input, such as image<> or features<>") \
@@ -226,7 +227,7 @@ struct dimension; ///< of a tensor, counted from 0
 template <class Entry>
 struct saying; ///< what a strategy says, where no layer is to blame
 template <class Name>
-struct missing; ///< what a node reads and no input or node before it is called
+struct missing; ///< what a node reads and no input or node before it is called; an input without a feed
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define TESSERA_WORDS_IN_TYPES // g++ names the type first and prints the words of a static_assert last

@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/input_data.hpp"
+#include "tessera/execute/input_names.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <algorithm>
@@ -187,6 +188,8 @@ TESSERA_REFUSAL(feed_comes_twice, "two feeds name one input of the network");
 TESSERA_REFUSAL(feed_is_missing, "an input of the network has no feed<>; hand in one for each input");
 template <class... Names>
 struct feeds; ///< in messages
+template <class... Names>
+struct inputs_are; ///< in messages: the network's inputs by name
 
 template <class Net>
 constexpr int count_inputs() {
@@ -200,11 +203,29 @@ constexpr int count_inputs() {
 }
 
 template <class Net, class Name>
+struct is_input : std::bool_constant<input_position<Net, Name> >= 0> {};
+template <class Name, class... All>
+constexpr bool refuse_feed(name_list<All...>) {
+    return sizeof(feed_of_nothing<feeds<Name>, inputs_are<All...>>) > 0;
+}
+template <class Net, class Name>
 constexpr bool check_feed() {
     if constexpr (input_position<Net, Name> < 0) {
-        static_cast<void>(sizeof(feed_of_nothing<feeds<Name>>));
+        refuse_feed<Name>(inputs_that<Net, is_input>());
     }
     return true;
+}
+
+/// The inputs without a feed among Names.
+template <class... Names>
+struct inputs_without {
+    template <class Net, class Name>
+    struct is_left_out : std::bool_constant<(input_position<Net, Name> >= 0) && !(std::is_same_v<Name, Names> || ...)> {
+    };
+};
+template <int Given, int Needed, class... Names, class... LeftOut>
+constexpr bool refuse_feeds(feeds<Names...>*, name_list<LeftOut...>) {
+    return sizeof(feed_is_missing<feeds<Names...>, missing<LeftOut>..., found<Given>, needed<Needed>>) > 0;
 }
 
 /// Refuses integers for numbers, and the other way round.
@@ -225,7 +246,8 @@ constexpr bool check_feeds() {
     } else if constexpr (!all_different(position)) {
         static_cast<void>(sizeof(feed_comes_twice<feeds<Names...>>));
     } else if constexpr (constexpr int inputs = count_inputs<Net>(); count < inputs) {
-        static_cast<void>(sizeof(feed_is_missing<feeds<Names...>, found<count>, needed<inputs>>));
+        refuse_feeds<count, inputs>(static_cast<feeds<Names...>*>(nullptr),
+                                    inputs_that<Net, inputs_without<Names...>::template is_left_out>());
     }
     return true;
 }

@@ -43,6 +43,27 @@ constexpr auto inputs_read() {
     return read;
 }
 
+/// The inputs that a prediction reads and that have no feed among Names.
+template <int Tensor, class... Names>
+struct read_without {
+    template <class Net, class Name>
+    static constexpr bool left_out() {
+        constexpr int position = input_position<Net, Name>;
+        if constexpr (position < 0) {
+            return false;
+        } else {
+            return inputs_read<Net, Tensor>()[static_cast<std::size_t>(position)] &&
+                   !(std::is_same_v<Name, Names> || ...);
+        }
+    }
+    template <class Net, class Name>
+    struct is_left_out : std::bool_constant<left_out<Net, Name>()> {};
+};
+template <int Given, int Needed, class... Names, class... LeftOut>
+constexpr bool refuse_prediction(feeds<Names...>*, name_list<LeftOut...>) {
+    return sizeof(prediction_without_input<feeds<Names...>, missing<LeftOut>..., found<Given>, needed<Needed>>) > 0;
+}
+
 /// Refuses feeds of which one names no input or one that another names, or without one for an input that is read.
 template <class Net, int Tensor, class... Names>
 constexpr bool check_prediction_feeds() {
@@ -56,7 +77,8 @@ constexpr bool check_prediction_feeds() {
         constexpr int needed = static_cast<int>(std::count(read.begin(), read.end(), true));
         constexpr int given = ((read[static_cast<std::size_t>(input_position<Net, Names>)] ? 1 : 0) + ... + 0);
         if constexpr (given < needed) {
-            static_cast<void>(sizeof(prediction_without_input<feeds<Names...>, found<given>, tessera::needed<needed>>));
+            refuse_prediction<given, needed>(static_cast<feeds<Names...>*>(nullptr),
+                                             inputs_that<Net, read_without<Tensor, Names...>::template is_left_out>());
         }
     }
     return true;

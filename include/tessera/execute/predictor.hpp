@@ -48,12 +48,12 @@ public:
     }
     template <class L, class T>
     prediction predict(const T& samples) {
-        constexpr int op = detail::operator_of<Net, L>;
-        if constexpr (op < 0) {
+        constexpr int tensor = detail::output_of<Net, L>;
+        if constexpr (tensor < 0) {
             static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
             return {};
         } else {
-            return predict_tensor<detail::output_of<Net, op>>(samples);
+            return predict_tensor<tensor>(samples);
         }
     }
     template <class L, class First, class... Names>

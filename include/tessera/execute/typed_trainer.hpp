@@ -101,8 +101,19 @@ constexpr int find_operator(const graph_view& g) {
 template <class Net, class L>
 inline constexpr int operator_of = find_operator<L>(storage_of<Net, 64>.view());
 
-template <class Net, int Op>
-inline constexpr int output_of = storage_of<Net, 64>.view().ops[Op].output;
+/// The tensor that predict<L>() is of: what a layer makes, or the tensor that a chain or save<> has called L; -1 where there is neither.
+template <class Net, class L>
+constexpr int find_output() {
+    if (operator_of<Net, L> >= 0) {
+        return storage_of<Net, 64>.view().ops[operator_of<Net, L>].output;
+    }
+    graph_builder b;
+    build_whole<Net>(b, 64);
+    const int tensor = b.find_tap(key_of<L>);
+    return tensor >= 0 && b.tensors[tensor].producer >= 0 ? tensor : -1;
+}
+template <class Net, class L>
+inline constexpr int output_of = find_output<Net, L>();
 
 template <class Net, class L, int Slot>
 inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view(), Slot);
@@ -327,15 +338,16 @@ public:
     prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
         return predict(named_batch<First, Names...>(first, inputs...));
     }
-    /// What a layer makes. L is a layer, or instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    /// What a layer makes, or the tensor that a node, a chain or save<> has given a name. L is a layer, instance<layer, n> where it is repeated, or the name;
+    /// one that the network does not have does not compile.
     template <class L, class T>
     prediction predict(const T& samples) {
-        constexpr int op = detail::operator_of<Net, L>;
-        if constexpr (op < 0) {
+        constexpr int tensor = detail::output_of<Net, L>;
+        if constexpr (tensor < 0) {
             static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
             return {};
         } else {
-            return predict_tensor<detail::output_of<Net, op>>(samples);
+            return predict_tensor<tensor>(samples);
         }
     }
     template <class L, class First, class... Names>

@@ -207,6 +207,9 @@ struct graph_builder {
                 return fail({rule::tied_to_nothing, 0, -1, 0, 1});
             }
         }
+        if (shared && earlier >= 0 && d.has_running_state()) { // which two updates in one step would move
+            return fail({rule::running_statistics_shared, 0, -1, node.instance + 1, 1});
+        }
         if (!add_parameters(d, node, shared || tied_to != 0, earlier)) {
             return -1;
         }

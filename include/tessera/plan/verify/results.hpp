@@ -119,6 +119,20 @@ bool verifier<Plan>::updates() {
     if (p_.kind != run_kind::training) {
         return true;
     }
+    std::vector<int> follows(at(g_.parameter_count), -1); // by running statistics: the operator that moves them
+    for (int op = 0; op < g_.op_count; ++op) {
+        const int state = desc(op).running_state();
+        if (state < 0) {
+            continue;
+        }
+        int& first = follows[at(g_.ops[op].parameters[desc(op).operands[state].slot])];
+        if (first >= 0) {
+            return refuse(nullptr, path_of(g_, op) + " shares the running statistics of " + path_of(g_, first) +
+                                       ", and in a training they follow one operator; give each its own, or share "
+                                       "what does not move them");
+        }
+        first = op;
+    }
     std::vector<char> moves(at(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
         moves[at(i)] = g_.parameters[i].state ? 1 : 0;
