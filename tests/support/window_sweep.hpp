@@ -144,14 +144,7 @@ inline std::string implementation_of(const ts::compute_call& c, const host::cand
     if (k.engine == host::engine_kind::vectors) {
         return "own kernel";
     }
-    using namespace host::detail;
-    const onednn_problem o = operands_of(c);
-    const auto format_of = [&](int which) { return k.value[which] >= 0 ? k.value[which] : k.gradient[which]; };
-    using conv = host::onednn_convolution;
-    const onednn_problem p =
-        make_product<conv>(c, k.engine, table.desc(format_of(o.input), extents_of(c, o.input)),
-                           weight_desc(table, format_of(o.weight), extents_of(c, o.weight), conv::groups(c)),
-                           table.desc(format_of(o.output), extents_of(c, o.output)));
+    const host::detail::onednn_problem p = host::detail::problem_of<host::onednn_convolution>(c, k, table);
     return p.pd ? host::implementation_name(p.pd) : "none";
 }
 

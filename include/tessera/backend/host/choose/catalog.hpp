@@ -139,41 +139,27 @@ public:
         return ways;
     }
 
-    /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs once on known numbers, and a sample of
-    /// its results is computed again. Remembered in the profile. One that is wrong is said on stderr, and is no candidate from then on.
+    /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs once on
+    /// known numbers, and a sample of its results is computed again. Remembered in the profile. One that is wrong is said on
+    /// stderr, and is no candidate from then on.
     bool is_right(const Call& c, const candidate& k) {
-        if (!is_checked(c, k)) {
-            return true;
-        }
-        const std::string name = checked_name(c, k);
-        if (known_.find(name) == nullptr) {
-            const std::string wrong =
-                detail::wrong_sample(c, k, table_, stream_.get(), sample_limits{}, [&](const bound_call& b) {
-                    return detail::make_job(b, table_, stream_.get(), rows_);
-                });
-            known_.add(name, wrong.empty() ? is_right_mark : is_wrong_mark);
-            if (!wrong.empty()) {
-                std::fprintf(
-                    stderr,
-                    "tessera: warning: a vendor's implementation is wrong on this machine and is not used: %s (%s)\n",
-                    name.c_str(), wrong.c_str());
-            }
-        }
-        if (!is_known_wrong(name)) {
+        if (passes_check(c, k)) {
             return true;
         }
         std::erase_if(lists_, [](const owned<list>&) { return true; }); // made again without it
         return false;
     }
 
-    /// Seconds that a call takes done each way.
+    /// Seconds that a call takes done each way; of one that is wrong, which is not run again, `never`.
     std::vector<double> seconds(const Call& c, const std::vector<candidate>& ways) {
         std::vector<std::string> names;
         std::vector<candidate> unknown;
         for (const candidate& k : ways) {
             names.push_back(detail::problem_name(c, rows_) + " | " +
                             detail::candidate_name(k, table_, c.d->operands.size()));
-            if (known_.find(names.back()) == nullptr) {
+            if (!passes_check(c, k)) {
+                names.back().clear();
+            } else if (known_.find(names.back()) == nullptr) {
                 unknown.push_back(k);
             }
         }
@@ -181,6 +167,10 @@ public:
         std::vector<double> all;
         std::size_t next = 0;
         for (const std::string& name : names) {
+            if (name.empty()) {
+                all.push_back(never);
+                continue;
+            }
             if (known_.find(name) == nullptr) {
                 known_.add(name, measured[next++]);
             }
@@ -229,10 +219,40 @@ public:
 private:
     static constexpr double is_right_mark = 1; // a profile holds seconds, of which these are none
     static constexpr double is_wrong_mark = 2;
+    static constexpr double never = 1e15; // seconds
+
+    /// The check of is_right(), without its consequences.
+    bool passes_check(const Call& c, const candidate& k) {
+        if (!is_checked(c, k)) {
+            return true;
+        }
+        const std::string name = checked_name(c, k);
+        if (known_.find(name) == nullptr) {
+            const std::string wrong = wrong_at_first_use(c, k);
+            known_.add(name, wrong.empty() ? is_right_mark : is_wrong_mark);
+            if (!wrong.empty()) {
+                std::fprintf(
+                    stderr,
+                    "tessera: warning: a vendor's implementation is wrong on this machine and is not used: %s (%s)\n",
+                    name.c_str(), wrong.c_str());
+            }
+        }
+        return !is_known_wrong(name);
+    }
+
+    std::string wrong_at_first_use(const Call& c, const candidate& k) const {
+        const auto make = [&](const bound_call& b) { return detail::make_job(b, table_, stream_.get(), rows_); };
+        if (rows_.find(c.attributes)->check == first_use::sum_of_products) {
+            return detail::wrong_sample(c, k, table_, stream_.get(), sample_limits{}, make);
+        }
+        const auto& loops = rows_.plain(record_of(c.attributes));
+        return detail::wrong_part(c, k, table_, stream_.get(), sample_limits{}, make,
+                                  [&](const Call& part) { reference::compute<float>(part, loops); });
+    }
 
     bool is_checked(const Call& c, const candidate& k) const {
         const operator_row* const row = rows_.find(c.attributes);
-        return row != nullptr && row->sums_products &&
+        return row != nullptr && row->check != first_use::none &&
                (k.engine == engine_kind::onednn || k.engine == engine_kind::winograd);
     }
     std::string checked_name(const Call& c, const candidate& k) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a way to compute a sum of products (convolutions, linear layers) is right for a shape: it runs once on known numbers, between guards, and some
-// of its results are computed again from the operator's description. Vendors' primitives are wrong for a few shapes, and say nothing.
+// Whether a vendor's way is right for a shape: it runs once on known numbers, between guards, and some of its results are
+// computed again: of sums of products (convolutions, linear layers) from the operator's description, of others by plain
+// loops. Vendors' primitives are wrong for a few shapes, and say nothing.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -240,8 +241,110 @@ private:
     buffer all_;
 };
 
-/// Runs a way of a sum of products once, and looks at some elements of each result, corners among them. Empty where they are right, else what is wrong:
-/// "element 3,0,1 of its result 2 is 0 instead of 1.25", "it writes past its memory". `make(bound_call)` makes the way's job.
+/// One run of a way on known numbers, between guards.
+class sampled_run {
+public:
+    struct result {
+        int operand;
+        bool gradient;
+        int format;
+        std::byte* data;
+        shape extents;
+    };
+
+    sampled_run(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream)
+        : table_(table), stream_(stream), b_{given, k, nullptr, nullptr} {}
+
+    /// Runs the job that `make(bound_call)` makes. Empty, or what is wrong at once: "it writes past its memory".
+    template <class Make>
+    std::string run(Make&& make) {
+        const compute_call& given = b_.call;
+        const candidate& k = b_.how;
+        const description& d = *given.d;
+        const sample_numbers& numbers = sample_numbers::get();
+        memory_.reserve(2 * max_operands + 2);
+        for (int o = 0; o < d.operands.size(); ++o) {
+            for (const bool gradient : {false, true}) {
+                const int f = gradient ? k.gradient[o] : k.value[o];
+                const bool emitted =
+                    is_forward(given.what) ? !gradient && o == d.output() : gradient && has(given.emits, o);
+                if (f < 0) {
+                    continue;
+                }
+                const box whole = region(d, o, given.ranges);
+                const shape s = whole.extents();
+                memory_.emplace_back(table_.bytes(f, s, d.operands[o].type));
+                std::byte* const data = memory_.back().data();
+                (gradient ? b_.call.gradient[o] : b_.call.value[o]) = tile_view{data, whole};
+                if (emitted && d.operands[o].additive && !given.first_part) {
+                    continue; // nobody writes it
+                }
+                if (emitted) {
+                    results_.push_back({o, gradient, f, data, s});
+                } else if (f == format::plain) {
+                    numbers.fill(reinterpret_cast<float*>(data), s.volume(), sampled_sum::first_of(o));
+                } else {
+                    const buffer plain(s.volume() * 4);
+                    numbers.fill(reinterpret_cast<float*>(plain.data()), s.volume(), sampled_sum::first_of(o));
+                    reorder(format::plain, f, s, plain.data(), data);
+                    if (f >= format::opaque) { // weights are read and saved out of it, too
+                        const buffer back(s.volume() * 4);
+                        reorder(f, format::plain, s, data, back.data());
+                        if (std::memcmp(back.data(), plain.data(), static_cast<std::size_t>(s.volume()) * 4) != 0) {
+                            return "a reorder of its weights loses elements";
+                        }
+                    }
+                }
+            }
+        }
+        memory_.emplace_back(k.scratch);
+        b_.scratch = memory_.back().data();
+        memory_.emplace_back(k.workspace);
+        b_.workspace = memory_.back().data();
+        make(b_)->run({});
+        for (const guarded_memory& m : memory_) {
+            if (!m.is_intact()) {
+                return "it writes past its memory";
+            }
+        }
+        return {};
+    }
+
+    const std::vector<result>& results() const { return results_; }
+
+    /// A result's elements, plain: in its own memory or in `copy`.
+    const float* elements(const result& r, buffer& copy) const {
+        if (r.format != format::plain) {
+            copy = buffer(r.extents.volume() * 4);
+            reorder(r.format, format::plain, r.extents, r.data, copy.data());
+        }
+        return reinterpret_cast<const float*>(r.format == format::plain ? r.data : copy.data());
+    }
+
+    static std::string is_wrong(const result& r, index_t element, double found, double expected) {
+        char text[200];
+        print_to(text, sizeof text, "element %lld of %s%d is %g instead of %g", static_cast<long long>(element),
+                 r.gradient ? "the gradient of operand " : "operand ", r.operand, found, expected);
+        return text;
+    }
+
+private:
+    void reorder(int from, int to, const shape& s, std::byte* source, std::byte* target) const {
+        const reorder_call r{from, to, s};
+        const buffer scratch(reorder_scratch(table_, r));
+        make_reorder(table_, r, source, target, scratch.data(), stream_)->run({});
+    }
+
+    const format_table& table_;
+    dnnl_stream_t stream_;
+    bound_call b_;
+    std::vector<guarded_memory> memory_;
+    std::vector<result> results_;
+};
+
+/// Runs a way of a sum of products once, and looks at some elements of each result, corners among them. Empty where they
+/// are right, else what is wrong: "element 3 of operand 2 is 0 instead of 1.25", "it writes past its memory".
+/// `make(bound_call)` makes the way's job.
 template <class Make>
 std::string wrong_sample(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream,
                          const sample_limits& most, Make&& make) {
@@ -251,75 +354,15 @@ std::string wrong_sample(const compute_call& given, const candidate& k, const fo
     const int weight = d.find_operand(operand_kind::parameter, 0);
     const int bias = d.find_operand(operand_kind::parameter, 1);
     const int out = d.output();
-    const auto reordered = [&](int from, int to, const shape& s, std::byte* source, std::byte* target) {
-        const reorder_call r{from, to, s};
-        const buffer scratch(reorder_scratch(table, r));
-        make_reorder(table, r, source, target, scratch.data(), stream)->run({});
-    };
-
-    bound_call b{given, k, nullptr, nullptr};
-    std::vector<guarded_memory> memory;
-    memory.reserve(2 * max_operands + 2);
-    struct made {
-        int operand;
-        bool gradient;
-        int format;
-        std::byte* data;
-        shape extents;
-    };
-    std::vector<made> results;
     const bool forward = is_forward(given.what);
-    for (int o = 0; o < d.operands.size(); ++o) {
-        for (const bool gradient : {false, true}) {
-            const int f = gradient ? k.gradient[o] : k.value[o];
-            const bool emitted = forward ? !gradient && o == out : gradient && has(given.emits, o);
-            if (f < 0) {
-                continue;
-            }
-            const box whole = region(d, o, given.ranges);
-            const shape s = whole.extents();
-            memory.emplace_back(table.bytes(f, s, d.operands[o].type));
-            std::byte* const data = memory.back().data();
-            (gradient ? b.call.gradient[o] : b.call.value[o]) = tile_view{data, whole};
-            if (emitted && d.operands[o].additive && !given.first_part) {
-                continue; // nobody writes it
-            }
-            if (emitted) {
-                results.push_back({o, gradient, f, data, s});
-            } else if (f == format::plain) {
-                numbers.fill(reinterpret_cast<float*>(data), s.volume(), sampled_sum::first_of(o));
-            } else {
-                const buffer plain(s.volume() * 4);
-                numbers.fill(reinterpret_cast<float*>(plain.data()), s.volume(), sampled_sum::first_of(o));
-                reordered(format::plain, f, s, plain.data(), data);
-                if (f >= format::opaque) { // weights are read and saved out of it, too
-                    const buffer back(s.volume() * 4);
-                    reordered(f, format::plain, s, data, back.data());
-                    if (std::memcmp(back.data(), plain.data(), static_cast<std::size_t>(s.volume()) * 4) != 0) {
-                        return "a reorder of its weights loses elements";
-                    }
-                }
-            }
-        }
-    }
-    memory.emplace_back(k.scratch);
-    b.scratch = memory.back().data();
-    memory.emplace_back(k.workspace);
-    b.workspace = memory.back().data();
-    make(b)->run({});
-    for (const guarded_memory& m : memory) {
-        if (!m.is_intact()) {
-            return "it writes past its memory";
-        }
+    sampled_run once(given, k, table, stream);
+    if (std::string wrong = once.run(make); !wrong.empty()) {
+        return wrong;
     }
 
-    for (const made& r : results) {
+    for (const sampled_run::result& r : once.results()) {
         buffer copy;
-        if (r.format != format::plain) {
-            copy = buffer(r.extents.volume() * 4);
-            reordered(r.format, format::plain, r.extents, r.data, copy.data());
-        }
-        const auto* found = reinterpret_cast<const float*>(r.format == format::plain ? r.data : copy.data());
+        const float* const found = once.elements(r, copy);
         const bool additive = d.operands[r.operand].additive;
         std::uint32_t factors = bit(out);
         if (!additive) {
@@ -370,11 +413,76 @@ std::string wrong_sample(const compute_call& given, const candidate& k, const fo
             }
             const double near = 1e-3 * std::sqrt(expected.squares) + 1e-5;
             if (!(std::abs(static_cast<double>(found[flat]) - sum) <= near)) {
-                char text[200];
-                print_to(text, sizeof text, "element %lld of %s%d is %g instead of %g", static_cast<long long>(flat),
-                         r.gradient ? "the gradient of operand " : "operand ", r.operand,
-                         static_cast<double>(found[flat]), sum);
-                return text;
+                return sampled_run::is_wrong(r, flat, static_cast<double>(found[flat]), sum);
+            }
+        }
+    }
+    return {};
+}
+
+/// As wrong_sample(), of operators that are no sum of products alone: parts of each result are computed again by the
+/// operator's plain loops, `loops(compute_call)`, corners among them.
+template <class Make, class Loops>
+std::string wrong_part(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream,
+                       const sample_limits& most, Make&& make, Loops&& loops) {
+    const description& d = *given.d;
+    sampled_run once(given, k, table, stream);
+    if (std::string wrong = once.run(make); !wrong.empty()) {
+        return wrong;
+    }
+    std::vector<buffer> memory; // every operand, plain
+    compute_call all = given;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const box whole = region(d, o, given.ranges);
+        memory.emplace_back(whole.volume() * 4);
+        sample_numbers::get().fill(reinterpret_cast<float*>(memory.back().data()), whole.volume(),
+                                   sampled_sum::first_of(o));
+        all.value[o] = all.gradient[o] = tile_view{memory.back().data(), whole};
+    }
+    for (const sampled_run::result& r : once.results()) {
+        buffer copy;
+        const float* const found = once.elements(r, copy);
+        const operand& target = d.operands[r.operand];
+        const box whole = region(d, r.operand, given.ranges);
+        double spent = 0;
+        for (std::uint64_t n = 0; n < 32 && (n < 4 || spent < static_cast<double>(most.products)); ++n) {
+            compute_call part = all;
+            for (int x = 0; x < target.extents.rank; ++x) {
+                const affine& a = target.dim[x];
+                if (a.all || a.terms.size() != 1 || a.terms[0].coefficient != 1) {
+                    continue; // elements of which several loops tell are computed whole
+                }
+                interval& loop = part.ranges[a.terms[0].loop];
+                const index_t length = loop.size() < 2 ? loop.size() : 2;
+                const auto places = static_cast<std::uint64_t>(loop.size() - length + 1);
+                const std::uint64_t random = op::mix(n * max_rank + static_cast<std::uint64_t>(x) + 1) >> 8U;
+                const std::uint64_t place = n == 0 ? 0 : n == 1 ? places - 1 : random % places;
+                loop = {loop.begin + static_cast<index_t>(place), loop.begin + static_cast<index_t>(place) + length};
+            }
+            double points = 1;
+            for (int l = 0; l < d.loops.size(); ++l) {
+                points *= static_cast<double>(part.ranges[l].size());
+            }
+            spent += points;
+            const box computed = region(d, r.operand, part.ranges);
+            const buffer expected(computed.volume() * 4);
+            (r.gradient ? part.gradient : part.value)[r.operand] = tile_view{expected.data(), computed};
+            part.emits = r.gradient ? bit(r.operand) : given.emits;
+            loops(part);
+            for (index_t i = 0; i < computed.volume(); ++i) {
+                index_t flat = 0;
+                index_t scale = 1;
+                index_t rest = i;
+                for (int x = computed.rank - 1; x >= 0; --x) {
+                    flat += (computed.dim[x].begin + rest % computed.dim[x].size() - whole.dim[x].begin) * scale;
+                    rest /= computed.dim[x].size();
+                    scale *= whole.dim[x].size();
+                }
+                const auto is = static_cast<double>(found[flat]);
+                const auto should_be = static_cast<double>(reinterpret_cast<const float*>(expected.data())[i]);
+                if (!(std::abs(is - should_be) <= 1e-4 * (1 + std::abs(should_be)))) {
+                    return sampled_run::is_wrong(r, flat, is, should_be);
+                }
             }
         }
     }

@@ -74,6 +74,7 @@ inline constexpr row_list expert_rows{
                 [](const compute_call& c) {
                     return detail::window_numbers({}, c.attributes.as<op::expert_linear_attributes>().groups);
                 },
+            .check = first_use::plain_loops,
         };
     }),
 };

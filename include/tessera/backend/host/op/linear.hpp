@@ -94,7 +94,7 @@ inline constexpr row_list linear_rows{
             .backward = "oneDNN inner product, own kernel",
             .why = "vectors of 16 samples are faster where weights are few",
             .effort = detail::linear_effort,
-            .sums_products = true,
+            .check = first_use::sum_of_products,
         };
     }),
 };

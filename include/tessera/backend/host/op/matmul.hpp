@@ -97,6 +97,7 @@ inline constexpr row_list matmul_rows{
                     return " heads " + std::to_string(a.heads) + (a.transposed[0] ? " t" : " n") +
                            (a.transposed[1] ? "t" : "n") + detail::window_numbers();
                 },
+            .check = first_use::plain_loops,
         };
     }),
 };

@@ -250,6 +250,7 @@ constexpr operator_row average_pool_row(const op_record* of) {
         .backward = "oneDNN pooling, own kernel",
         .why = "oneDNN has no blocks of 16 samples",
         .problem = [](const compute_call& c) { return window_problem(c) + (counts_padding(c) ? "c" : ""); },
+        .check = first_use::plain_loops,
     };
 }
 

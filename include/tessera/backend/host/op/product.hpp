@@ -43,13 +43,25 @@ onednn_problem make_product(const compute_call& c, engine_kind engine, const ten
     return p;
 }
 
+/// The primitive descriptor of a way, in exactly its formats: what its job makes. None where oneDNN has none.
+template <class Primitive>
+onednn_problem problem_of(const compute_call& c, const candidate& k, const format_table& table) {
+    const onednn_problem o = operands_of(c);
+    const auto format_of = [&](int which) { return k.value[which] >= 0 ? k.value[which] : k.gradient[which]; };
+    return make_product<Primitive>(
+        c, k.engine, table.desc(format_of(o.input), Primitive::extents(c, o.input)),
+        weight_desc(table, format_of(o.weight), extents_of(c, o.weight), Primitive::groups(c)),
+        table.desc(format_of(o.output), Primitive::extents(c, o.output)));
+}
+
 /// Formats of a product's input and output.
 struct product_formats {
     int x, y;
 };
 
 /// Appends the way in these formats, with weights in the format that oneDNN chooses, or plain; none where oneDNN has
-/// only a reference implementation, or where it is there already.
+/// only a reference implementation, where it is there already, or where oneDNN has no implementation once the weights have
+/// the very format that it chose: where an extent is 1 several formats are one, and 2.6 and 3.2 then take another way.
 template <class Primitive>
 void add_product_candidate(const compute_call& c, engine_kind engine, const product_formats& f, bool plain_weights,
                            format_table& table, std::vector<candidate>& out) {
@@ -90,6 +102,9 @@ void add_product_candidate(const compute_call& c, engine_kind engine, const prod
         if (same_formats(e, k)) {
             return;
         }
+    }
+    if (!plain_weights && !problem_of<Primitive>(c, k, table).pd) {
+        return;
     }
     out.push_back(k);
 }
@@ -132,7 +147,7 @@ public:
         const tensor_desc w =
             detail::weight_desc(table, format_of(o.weight), detail::extents_of(c, o.weight), Primitive::groups(c));
         const tensor_desc y = table.desc(format_of(o.output), Primitive::extents(c, o.output));
-        const detail::onednn_problem p = detail::make_product<Primitive>(c, b.how.engine, x, w, y);
+        const detail::onednn_problem p = detail::problem_of<Primitive>(c, b.how, table);
         if (!p.pd) {
             throw error("tessera: oneDNN has no implementation where it had one when the plan was bound");
         }

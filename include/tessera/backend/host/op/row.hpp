@@ -12,6 +12,13 @@
 
 namespace tessera::host {
 
+/// What a vendor's results are compared with when a shape is met for the first time.
+enum class first_use : std::uint8_t {
+    none,            ///< nothing: all ways are the library's own
+    sum_of_products, ///< the sum of products that the description says, and a bias
+    plain_loops,     ///< the operator's plain loops
+};
+
 /// A row is dispatch and documentation in one; a test holds its words against the jobs that it makes. Of calls that
 /// none of its ways takes (a dilated window, say) the reference's plain loops are the way, as of operators without a
 /// row.
@@ -33,9 +40,9 @@ struct operator_row {
     double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;
     /// Backward relies on the way that forward took: on what it leaves behind, or leaves out.
     bool backward_follows_forward = false;
-    /// Its output is the sum of products that its description says, and a bias: what oneDNN makes of a shape is checked against that the first time
-    /// (choose/sampled.hpp).
-    bool sums_products = false;
+    /// How what oneDNN makes of a shape is checked the first time (choose/sampled.hpp). Every row with a way of oneDNN's has
+    /// one, which a test holds.
+    first_use check = first_use::none;
 };
 
 namespace detail {

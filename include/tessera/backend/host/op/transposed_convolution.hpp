@@ -198,7 +198,7 @@ inline constexpr row_list transposed_convolution_rows{
                            detail::padding_numbers(at.pad_begin, at.pad_end, 2);
                 },
             .effort = detail::plain_is_slow,
-            .sums_products = true,
+            .check = first_use::sum_of_products,
         };
     }),
 };
