@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever oneDNN computes is checked when its shape is met for the first time: right ways pass, ways with one wrong part of
-// their results do not, and are not measured either.
+// Whatever oneDNN computes is checked when its shape is met for the first time: right ways pass, ways with one wrong
+// part of their results do not, and are not measured either.
 #include "op/table.hpp"
 #include "tessera/backend/host/choose/catalog.hpp"
 

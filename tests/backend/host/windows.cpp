@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions with windows of all sizes: the first of the sweep that tests/fuzz/fuzz_windows.cpp runs at length, and what happens to a way that is wrong.
+// Convolutions with windows of all sizes: the first of the sweep that tests/fuzz/fuzz_windows.cpp runs at length, and
+// what happens to a way that is wrong.
 #include "support/window_sweep.hpp"
 #include "tessera/backend/host/choose/catalog.hpp"
 

@@ -139,9 +139,9 @@ public:
         return ways;
     }
 
-    /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs once on
-    /// known numbers, and a sample of its results is computed again. Remembered in the profile. One that is wrong is said on
-    /// stderr, and is no candidate from then on.
+    /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs
+    /// once on known numbers, and a sample of its results is computed again. Remembered in the profile. One that is
+    /// wrong is said on stderr, and is no candidate from then on.
     bool is_right(const Call& c, const candidate& k) {
         if (passes_check(c, k)) {
             return true;

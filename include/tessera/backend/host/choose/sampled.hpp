@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a vendor's way is right for a shape: it runs once on known numbers, between guards, and some of its results are
-// computed again: of sums of products (convolutions, linear layers) from the operator's description, of others by plain
-// loops. Vendors' primitives are wrong for a few shapes, and say nothing.
+// Whether a vendor's way is right for a shape: it runs once on known numbers, between guards, and some of its results
+// are computed again: of sums of products (convolutions, linear layers) from the operator's description, of others by
+// plain loops. Vendors' primitives are wrong for a few shapes, and say nothing.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,7 +25,8 @@ struct sample_limits {
 
 namespace detail {
 
-/// The numbers that operands are filled with: multiples of 1/16 between -1 and 1, none of them 0, of a period that is prime.
+/// The numbers that operands are filled with: multiples of 1/16 between -1 and 1, none of them 0, of a period that is
+/// prime.
 class sample_numbers {
 public:
     static constexpr index_t period = 8191;
@@ -57,7 +58,8 @@ private:
 /// Computes elements of one operand of a sum of products, or of its gradient, from the description alone.
 class sampled_sum {
 public:
-    /// `factors`: the operands whose values, or (the output's) gradient, are multiplied; region and loops are those of the call.
+    /// `factors`: the operands whose values, or (the output's) gradient, are multiplied; region and loops are those
+    /// of the call.
     sampled_sum(const compute_call& c, int target, std::uint32_t factors)
         : d_(*c.d), ranges_(c.ranges), target_(target) {
         for (int o = 0; o < d_.operands.size(); ++o) {
@@ -342,8 +344,8 @@ private:
     std::vector<result> results_;
 };
 
-/// Runs a way of a sum of products once, and looks at some elements of each result, corners among them. Empty where they
-/// are right, else what is wrong: "element 3 of operand 2 is 0 instead of 1.25", "it writes past its memory".
+/// Runs a way of a sum of products once, and looks at some elements of each result, corners among them. Empty where
+/// they are right, else what is wrong: "element 3 of operand 2 is 0 instead of 1.25", "it writes past its memory".
 /// `make(bound_call)` makes the way's job.
 template <class Make>
 std::string wrong_sample(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream,

@@ -116,8 +116,8 @@ inline void add_all_onednn_convolutions(const compute_call& c, format_table& tab
     }
 }
 
-/// Whether the window, along one of its dimensions, lies over the beginning of the input and over its end: in one output,
-/// or in two neighbours of which the first is by less than a stride over the beginning.
+/// Whether the window, along one of its dimensions, lies over the beginning of the input and over its end: in one
+/// output, or in two neighbours of which the first is by less than a stride over the beginning.
 inline bool leaves_both_ends(const local_window& g, int d) {
     const index_t reach = (g.a.window[d] - 1) * g.a.dilation[d] + 1;
     const index_t input = g.x[2 + d];
@@ -131,9 +131,15 @@ inline bool leaves_both_ends(const local_window& g, int d) {
     return false;
 }
 
+<<<<<<< HEAD
 /// oneDNN 2.6 (and not 3.2): its reorder jit:uni out of weights in blocks of 32, 48 or 64 outputs, OIhw as Acdb32a
 /// (brgconv's), does not write most outputs where these (of a group) do not fill a block, and the window has 6,160 elements
 /// or more, a multiple of 16: in 189 of 6,734 shapes.
+=======
+/// oneDNN 2.6 (and not 3.2): its reorder jit:uni out of weights in blocks of 32 outputs, OIhw as Acdb32a (brgconv's),
+/// does not write outputs O % 16 to 15 where there are 17 to 31 of them (of a group) and the window has 6,160
+/// elements or more, a multiple of 16.
+>>>>>>> 202560b7512f69832d32b0a1aca553897d758a4f
 inline bool is_reordered_wrong(const compute_call& c, const candidate& k, const local_window& g) {
     constexpr index_t most = 6144;
     const int weight = c.d->find_operand(operand_kind::parameter, 0);
@@ -146,10 +152,10 @@ inline bool is_reordered_wrong(const compute_call& c, const candidate& k, const 
     return DNNL_VERSION_MAJOR == 2 && f >= format::opaque && outputs > 16 && outputs % 16 != 0 && elements > most;
 }
 
-/// Whether gradients of weights by oneDNN's own loops (2.6 and 3.2, jit:avx512_core; not by its gemm) may be wrong: they
-/// then read and write past their memory. Along the depth of volumes that is where windows leave both ends of the input, and
-/// of images where the window has more rows than 23: with 14 columns or more and an output one column wide, or where it
-/// leaves both ends. Sweeps of windows of up to 16 rows have found nothing.
+/// Whether gradients of weights by oneDNN's own loops (2.6 and 3.2, jit:avx512_core; not by its gemm) may be wrong:
+/// they then read and write past their memory. Along the depth of volumes that is where windows leave both ends of
+/// the input, and of images where the window has more rows than 23: with 14 columns or more and an output one column
+/// wide, or where it leaves both ends. Sweeps of windows of up to 16 rows have found nothing.
 inline bool has_wrong_loops(const compute_call& c, const local_window& g) {
     constexpr index_t most_rows = 16;
     if (c.what != pass::backward_weight) {
@@ -164,8 +170,8 @@ inline bool has_wrong_loops(const compute_call& c, const local_window& g) {
     return any;
 }
 
-/// Whether a way of oneDNN's is one that sweeps have found no fault with (tests/fuzz/fuzz_windows.cpp, and small windows one
-/// by one). What they have not seen is left to the check at a shape's first use (choose/sampled.hpp).
+/// Whether a way of oneDNN's is one that sweeps have found no fault with (tests/fuzz/fuzz_windows.cpp, and small
+/// windows one by one). What they have not seen is left to the check at a shape's first use (choose/sampled.hpp).
 inline bool is_proved(const compute_call& c, const candidate& k, const format_table& table) {
     const local_window g(c);
     if (is_reordered_wrong(c, k, g)) {

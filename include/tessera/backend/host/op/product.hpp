@@ -60,8 +60,9 @@ struct product_formats {
 };
 
 /// Appends the way in these formats, with weights in the format that oneDNN chooses, or plain; none where oneDNN has
-/// only a reference implementation, where it is there already, or where oneDNN has no implementation once the weights have
-/// the very format that it chose: where an extent is 1 several formats are one, and 2.6 and 3.2 then take another way.
+/// only a reference implementation, where it is there already, or where oneDNN has no implementation once the weights
+/// have the very format that it chose: where an extent is 1 several formats are one, and 2.6 and 3.2 then take
+/// another way.
 template <class Primitive>
 void add_product_candidate(const compute_call& c, engine_kind engine, const product_formats& f, bool plain_weights,
                            format_table& table, std::vector<candidate>& out) {

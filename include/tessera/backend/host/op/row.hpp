@@ -40,8 +40,8 @@ struct operator_row {
     double (*effort)(const compute_call&, const candidate&, double flops) = nullptr;
     /// Backward relies on the way that forward took: on what it leaves behind, or leaves out.
     bool backward_follows_forward = false;
-    /// How what oneDNN makes of a shape is checked the first time (choose/sampled.hpp). Every row with a way of oneDNN's has
-    /// one, which a test holds.
+    /// How what oneDNN makes of a shape is checked the first time (choose/sampled.hpp). Every row with a way of
+    /// oneDNN's has one, which a test holds.
     first_use check = first_use::none;
 };
 
