@@ -131,15 +131,9 @@ inline bool leaves_both_ends(const local_window& g, int d) {
     return false;
 }
 
-<<<<<<< HEAD
 /// oneDNN 2.6 (and not 3.2): its reorder jit:uni out of weights in blocks of 32, 48 or 64 outputs, OIhw as Acdb32a
 /// (brgconv's), does not write most outputs where these (of a group) do not fill a block, and the window has 6,160 elements
 /// or more, a multiple of 16: in 189 of 6,734 shapes.
-=======
-/// oneDNN 2.6 (and not 3.2): its reorder jit:uni out of weights in blocks of 32 outputs, OIhw as Acdb32a (brgconv's),
-/// does not write outputs O % 16 to 15 where there are 17 to 31 of them (of a group) and the window has 6,160
-/// elements or more, a multiple of 16.
->>>>>>> 202560b7512f69832d32b0a1aca553897d758a4f
 inline bool is_reordered_wrong(const compute_call& c, const candidate& k, const local_window& g) {
     constexpr index_t most = 6144;
     const int weight = c.d->find_operand(operand_kind::parameter, 0);
