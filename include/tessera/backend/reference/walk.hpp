@@ -93,9 +93,9 @@ struct walker {
         }
         for (int j = 0; j < Count; ++j) {
             current.at[j] = cursors[j].base;
-            current.step[j] = cursors[j].step[order[depth - 1]];
+            current.step[j] = depth > 0 ? cursors[j].step[order[depth - 1]] : 0;
         }
-        descend(0, body);
+        depth > 0 ? descend(0, body) : at_one_point(body);
     }
 
 private:
@@ -117,6 +117,18 @@ private:
         if (lo < 0 || hi >= extent) {
             bounds.push_back(b);
         }
+    }
+
+    /// Over no loops, as what a nest makes of one number.
+    template <class Body>
+    void at_one_point(Body& body) {
+        for (const bound& b : bounds) {
+            if (b.offset < 0 || b.offset >= b.extent) {
+                return;
+            }
+        }
+        current.count = 1;
+        body(static_cast<const run<Count>&>(current));
     }
 
     template <class Body>
