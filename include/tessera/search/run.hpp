@@ -42,9 +42,10 @@ inline search_found run(const search_record& r, const graph_view& g, const clust
         s.micro_batches = o.micro_batches;
     }
     if (o.micro_batches > 0 && s.micro_batches != o.micro_batches) { // of a schedule, which has its own
-        throw error("the search '" + std::string(r.name) + "' found a schedule of " + std::to_string(s.micro_batches) +
-                    " micro-batches, and " + std::to_string(o.micro_batches) +
-                    " are asked for; search with pipeline or fit");
+        throw error(
+            "the search '" + std::string(r.name) + "' found a schedule of " + std::to_string(s.micro_batches) +
+            " micro-batches, and " + std::to_string(o.micro_batches) + " are asked for" +
+            (r.takes_all ? "; ask for another number, or leave it to the search" : "; search with pipeline or fit"));
     }
     for (configuration& c : s.ops) {
         c.recompute = c.recompute || (o.recompute && !r.takes_all);
