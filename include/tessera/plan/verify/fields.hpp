@@ -161,7 +161,7 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
     if (x.device >= 0 && x.alias < 0 && x.bytes < x.elements * bytes_of(x.type) * states) {
         return "has less memory than elements";
     }
-    if (x.slices > 1 && x.alias < 0 &&
+    if (x.kind == tile_kind::parameter && x.slices > 1 &&
         x.bytes != x.elements * bytes_of(x.type) * states) { // slices are put together by their bytes
         return "has more memory than elements";
     }
