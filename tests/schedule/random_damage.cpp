@@ -16,7 +16,7 @@ TEST_CASE(
         damage_plans(number, 40, found);
     }
     for (const std::uint64_t number :
-         {20689U, 20931U, 20980U, 21017U, 21862U, 30829U}) { // each was accepted, or thrown at, once
+         {20689U, 20931U, 20980U, 21017U, 21862U, 30829U, 31636U, 32548U}) { // each was accepted, or thrown at, once
         damage_plans(number, 60, found);
     }
     for (const std::string& w : found.wrong) {

@@ -110,7 +110,8 @@ private:
     std::string timeline() const {
         std::string out = "<h2>Timeline</h2>\n<div class=\"legend\">";
         for (const activity_kind k : all_kinds) {
-            out += "<span><i style=\"background:" + std::string(colour_of(k)) + "\"></i>" + activity_name(k) + "</span>";
+            out +=
+                "<span><i style=\"background:" + std::string(colour_of(k)) + "\"></i>" + activity_name(k) + "</span>";
         }
         out += "<span><button id=\"closer\">+</button> <button id=\"farther\">&minus;</button> <button "
                "id=\"whole\">whole step</button></span></div>\n"

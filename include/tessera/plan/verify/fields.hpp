@@ -161,9 +161,13 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
     if (x.device >= 0 && x.alias < 0 && x.bytes < x.elements * bytes_of(x.type) * states) {
         return "has less memory than elements";
     }
-    if (x.kind == tile_kind::parameter && x.slices > 1 &&
-        x.bytes != x.elements * bytes_of(x.type) * states) { // slices are put together by their bytes
-        return "has more memory than elements";
+    if (x.kind == tile_kind::parameter && x.slices > 1) { // which are put together by their bytes
+        if (x.format != 0) {
+            return "is a slice of a parameter in another format than plain";
+        }
+        if (x.bytes != x.elements * bytes_of(x.type) * states) {
+            return "has more memory than elements";
+        }
     }
     return nullptr;
 }
