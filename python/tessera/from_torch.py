@@ -215,7 +215,8 @@ class Converter:
 def network_of(
     module, example_inputs, *, loss: str = "cross_entropy", name: str | None = None, output: int = 0, opaque: bool = False
 ) -> Network:
-    """The network file of a module in training mode, with a loss behind one of its results.
+    """The network file of a module in training mode, with a loss behind one of its results. Parts in eval() of a module
+    that is in train() stay so: batch norms by their running statistics (fixed_batch_norm), no dropout.
 
     `example_inputs`: a tuple of tensors, or a dictionary of them by the names of forward's arguments: one batch of at
     least 2 samples, the first dimension of each.
@@ -268,14 +269,16 @@ def network_of(
 
 
 def exported(module, in_order, by_name):
-    was_training = module.training
+    modes = {m: m.training for m in module.modules()}
     try:
-        module.train()
+        if not module.training:  # a module that trains has in eval() what fine-tuning leaves as it is
+            module.train()
         return torch.export.export(module, in_order, by_name or None)
     except Exception as e:  # what torch.export raises has many types
         raise UnsupportedModule(f"torch.export cannot read the module: {str(e).splitlines()[0]}") from e
     finally:
-        module.train(was_training)
+        for m, training in modes.items():
+            m.training = training
 
 
 def add_loss(writer: NetworkWriter, result, loss: str) -> None:

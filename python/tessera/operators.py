@@ -88,11 +88,11 @@ def batch_norm(c, node, args, kwargs):
     weight, bias, mean = args[1], args[2], args[3]
     if weight is None or bias is None or mean is None:
         raise CannotSay("a batch norm without gamma, beta or running statistics")
-    attributes = {"epsilon": args[7], "momentum": args[6]}
+    kind, attributes = "batch_norm", {"epsilon": args[7], "momentum": args[6]}
+    if not args[5]:  # in eval(): by its running statistics, which stay
+        kind, attributes = "fixed_batch_norm", {"epsilon": args[7]}
     states = [weight.state, bias.state, mean.state]
-    return Tensor(
-        layer(c, node, "batch_norm", read, shape_of(node), attributes, states, ("weight", "bias", "statistics"))
-    )
+    return Tensor(layer(c, node, kind, read, shape_of(node), attributes, states, ("weight", "bias", "statistics")))
 
 
 @handles("layer_norm.default")

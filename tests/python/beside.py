@@ -15,7 +15,8 @@ from tessera.weights import write_safetensors
 def trained(module, batches, rate):
     """The losses of a module in PyTorch, which is trained by plain SGD."""
     optimizer = torch.optim.SGD(module.parameters(), lr=rate)
-    module.train()
+    if not module.training:
+        module.train()
     losses = []
     for x, y in batches:
         optimizer.zero_grad()

@@ -116,6 +116,22 @@ class Positions(nn.Module):
         return self.out(x[:, 1:4, 3:])
 
 
+def check_fine_tuning():
+    """A batch norm in eval() of a module that trains normalizes by its running statistics, which stay."""
+    torch.manual_seed(4)
+    module = Residual()
+    module.norm.running_mean.normal_()
+    module.norm.running_var.uniform_(0.5, 2.0)
+    module.norm.eval()
+    before = module.norm.running_mean.clone()
+    theirs, ours, network = losses_of(module, torch.randn(6, 3, 16, 16), torch.randint(0, 5, (6,)))
+    worst = max(abs(a - b) / abs(a) for a, b in zip(theirs, ours))
+    print(f"a fixed batch norm: losses {theirs}, worst difference {worst:.1e}")
+    assert worst < 1e-5 and theirs[0] != theirs[-1], (theirs, ours)
+    assert [n["kind"] for n in network.nodes if "batch_norm" in n.get("kind", "")] == ["fixed_batch_norm"]
+    assert module.training and not module.norm.training and torch.equal(module.norm.running_mean, before)
+
+
 class Strange(nn.Module):
     def forward(self, x):
         x = torch.cumsum(x, 1)
@@ -254,6 +270,7 @@ def check_programs():
 
 
 check_losses()
+check_fine_tuning()
 check_programs()
 check_refusals()
 check_opaque()
