@@ -12,7 +12,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <thread>
+#include <type_traits>
 
 namespace {
 
@@ -66,6 +68,19 @@ void on_threads(int count, Body&& body) {
     }
 }
 
+/// The same numbers: to the last bit on the reference backend; elsewhere a plan for predictions alone may have chosen other kernels.
+template <class B>
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    if (std::is_same_v<B, ts::reference::backend>) {
+        return a == b;
+    }
+    bool all = a.size() == b.size();
+    for (std::size_t i = 0; all && i < a.size(); ++i) {
+        all = std::abs(a[i] - b[i]) <= 1e-5F * (1 + std::abs(b[i]));
+    }
+    return all;
+}
+
 template <class B>
 void serve() {
     ts::trainer<net, B> t(ts::local_devices(1), ts::strategy(ts::describe<net>(samples).view()), samples,
@@ -89,7 +104,7 @@ void serve() {
             const auto n = static_cast<std::size_t>(k * threads + i);
             const ts::prediction p = k % 3 == 2 ? server.template predict<fc1>(asked[n]) : server.predict(asked[n]);
             const ts::prediction& r = k % 3 == 2 ? hidden[n] : right[n];
-            wrong += p.values == r.values && p.extents == r.extents ? 0 : 1;
+            wrong += same<B>(p.values, r.values) && p.extents == r.extents ? 0 : 1;
         }
     });
     CHECK(wrong == 0);
@@ -97,10 +112,10 @@ void serve() {
     CHECK(server.lanes() <= 3);
     // The training goes on, and the server has what it was given until it is given more.
     t.step(some(samples, 2));
-    CHECK(server.predict(asked[0]).values == right[0].values);
+    CHECK(same<B>(server.predict(asked[0]).values, right[0].values));
     server.take(t);
-    CHECK(server.predict(asked[0]).values == t.predict(asked[0]).values);
-    CHECK(server.predict(asked[0]).values != right[0].values);
+    CHECK(same<B>(server.predict(asked[0]).values, t.predict(asked[0]).values));
+    CHECK(!same<B>(server.predict(asked[0]).values, right[0].values));
 }
 
 } // namespace

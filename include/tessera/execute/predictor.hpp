@@ -6,8 +6,6 @@
 #include "tessera/execute/serving.hpp"
 #include "tessera/execute/typed_trainer.hpp"
 
-#include <type_traits>
-
 namespace tessera {
 
 struct predictor_options {
@@ -17,9 +15,7 @@ struct predictor_options {
 };
 
 /// Predicts with a network from any number of threads at the same time, without locks of theirs: each call runs the whole network on the thread that calls. Weights
-/// are there once, arenas once for each call that is under way (serving_session). What it says is what a trainer of the same weights on one device says: to the
-/// last bit on the reference backend, and on the host where it is made from a trainer of the same backend, batch and options that does not measure, for the
-/// weights then lie in the trainer's formats, by which kernels are chosen. Elsewhere (another split, weights from files) up to the order of sums.
+/// are there once, arenas once for each call that is under way (serving_session). What it says is what a trainer of the same weights on one device says: to the last bit on the reference backend, elsewhere up to the order of sums, for a plan for predictions alone may choose other kernels.
 template <class Net, class B = default_backend<Net>>
 class predictor {
 public:
@@ -27,11 +23,15 @@ public:
     /// server.change([](auto& values) { ts::io::load_weights(values, "model.safetensors"); }). Throws tessera::error for less than no lanes, and
     /// where `device_memory` is not enough.
     explicit predictor(index_t batch, const predictor_options& options = {})
-        : predictor(batch, options, static_cast<const parameter_store*>(nullptr)) {}
+        : described_(tessera::describe<Net>(batch)),
+          backend_(make_backend<B, operators_of<Net>>(optimizer(sgd{}), options.session)),
+          session_(described_.view(), options.session, backend_, options.lanes) {
+        static_assert(check_backend<Net, B>::test() || true);
+    }
     /// With the weights and running statistics that a trainer has now (its averages, while it uses them), copied: the training may go on meanwhile.
     template <class Other>
     explicit predictor(trainer<std::type_identity_t<Net>, Other>& from, const predictor_options& options = {})
-        : predictor(from.batch(), options, formats_of(from)) {
+        : predictor(from.batch(), options) {
         take(from);
     }
     predictor(const predictor&) = delete;
@@ -89,21 +89,6 @@ public:
     index_t parameter_bytes() const { return session_.parameter_bytes(); } ///< once
 
 private:
-    predictor(index_t batch, const predictor_options& options, const parameter_store* like)
-        : described_(tessera::describe<Net>(batch)),
-          backend_(make_backend<B, operators_of<Net>>(optimizer(sgd{}), options.session)),
-          session_(described_.view(), options.session, backend_, options.lanes, like) {
-        static_assert(check_backend<Net, B>::test() || true);
-    }
-    /// What a trainer's parameters lie in; formats of another backend say nothing here.
-    template <class Other>
-    static const parameter_store* formats_of(trainer<Net, Other>& from) {
-        if constexpr (std::is_same_v<Other, B>) {
-            return &from.values().stored();
-        } else {
-            return nullptr;
-        }
-    }
     template <int Tensor, class T>
     prediction predict_tensor(const T& samples) {
         return detail::with_prediction_inputs<Net, Tensor>(

@@ -58,13 +58,11 @@ public:
                                                       "processor's memory whose tasks end when their calls "
                                                       "return: host::backend or reference::backend");
 
-    /// For batches of at most g's samples at a time; more go through in several. `most_lanes` 0: as many as the machine has processors. `like`: parameters in
-    /// the formats that a session has for them, so that the plans choose the kernels that its plans do.
-    serving_session(const graph_view& g, const session_options& options, B& backend, int most_lanes,
-                    const parameter_store* like = nullptr)
+    /// For batches of at most g's samples at a time; more go through in several. `most_lanes` 0: as many as the machine has processors.
+    serving_session(const graph_view& g, const session_options& options, B& backend, int most_lanes)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(g), options_(for_predictions(options)),
           backend_(backend), threads_(1),
-          kept_(graph_.view(), strategy_, 1, optimizer(sgd{}), options_, backend, threads_, like),
+          kept_(graph_.view(), strategy_, 1, optimizer(sgd{}), options_, backend, threads_),
           most_(most_lanes > 0 ? static_cast<std::size_t>(most_lanes)
                                : static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN))) {
         if (most_lanes < 0) {

@@ -43,9 +43,8 @@ template <Backend B>
 class session {
 public:
     /// Plans `g` under `s` and initializes its parameters. Throws tessera::error for a strategy that breaks a rule or does not fit.
-    /// `like`: parameters in the formats that another session of the backend's kind has for them, where it has them in the same regions.
     session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
-            const session_options& options, B& backend, workers& threads, const parameter_store* like = nullptr)
+            const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
           devices_(devices), backend_(backend), threads_(threads), memory_(backend, threads.group()),
           arenas_(memory_.source()) {
@@ -79,7 +78,7 @@ public:
         }
         all.part = has_loss ? nullptr : first.part;
         fused_network network = network_for(all);
-        plan p = make_plan(network, all, all == first ? options_.device_memory : 0, like);
+        plan p = make_plan(network, all, all == first ? options_.device_memory : 0);
         if (group() != nullptr) {
             group()->compare(meeting::compare_plans, p.hash, [&] { return text_of_plan(p); });
             training_ = op::mix(training_ ^ p.hash);
@@ -659,8 +658,7 @@ private:
         return all;
     }
 
-    plan make_plan(const fused_network& network, const run_key& key, index_t device_memory,
-                   const parameter_store* like = nullptr) {
+    plan make_plan(const fused_network& network, const run_key& key, index_t device_memory) {
         const graph_view g = network.network.view();
         lower_options o;
         o.kind = key.kind;
@@ -676,7 +674,7 @@ private:
         plan p = lower(g, s, devices_, o);
         key.kind == run_kind::training ? require_several_values(p, g) : void();
         agree_over(backend_, group());
-        backend_.bind(p, g, store_.entries().empty() ? like : &store_);
+        backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         tessera::finish(g, p, device_memory, &update_);
         return p;
     }
