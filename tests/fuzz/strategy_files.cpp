@@ -56,7 +56,8 @@ bool read_strategy(const std::string& text) {
     if (io::to_text(io::to_json(g, back.value, back.devices)) != again) {
         return false;
     }
-    if (file.devices <= two_nodes().devices() && file.value.micro_batches <= 64) {
+    const ts::index_t steps = ts::index_t{file.value.micro_batches} * file.value.period;
+    if (file.devices <= two_nodes().devices() && steps <= 64) {
         use(g, file.value, file.devices, two_nodes());
     }
     return true;
