@@ -149,7 +149,8 @@ inline void remove_left_overs(const std::string& parent, const std::string& stem
             !detail::is_temporary(name, name.substr(0, end + 5))) {
             continue;
         }
-        const std::string path = parent + "/" + name;
+        std::string path = parent;
+        path.append("/").append(name);
         const detail::descriptor left(detail::opened_folder(path));
         if (left.get() < 0 || ::flock(left.get(), LOCK_EX | LOCK_NB) != 0) {
             continue;

@@ -206,7 +206,8 @@ template <class Net, class Name>
 struct is_input : std::bool_constant<input_position<Net, Name> >= 0> {};
 template <class Name, class... All>
 constexpr bool refuse_feed(name_list<All...>) {
-    return sizeof(feed_of_nothing<feeds<Name>, inputs_are<All...>>) > 0;
+    static_cast<void>(sizeof(feed_of_nothing<feeds<Name>, inputs_are<All...>>));
+    return true;
 }
 template <class Net, class Name>
 constexpr bool check_feed() {
@@ -225,7 +226,8 @@ struct inputs_without {
 };
 template <int Given, int Needed, class... Names, class... LeftOut>
 constexpr bool refuse_feeds(feeds<Names...>*, name_list<LeftOut...>) {
-    return sizeof(feed_is_missing<feeds<Names...>, missing<LeftOut>..., found<Given>, needed<Needed>>) > 0;
+    static_cast<void>(sizeof(feed_is_missing<feeds<Names...>, missing<LeftOut>..., found<Given>, needed<Needed>>));
+    return true;
 }
 
 /// Refuses integers for numbers, and the other way round.

@@ -40,7 +40,8 @@ inline std::vector<std::string> remove_older(const checkpoint_options& o, const 
     std::vector<std::string> left;
     int whole = 0;
     for (const std::uint64_t s : saved_steps(o.folder)) {
-        const std::string path = o.folder + "/" + step_folder(s);
+        std::string path = o.folder;
+        path.append("/").append(step_folder(s));
         if (s > step) {
             continue;
         }

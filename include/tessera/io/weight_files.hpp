@@ -23,7 +23,7 @@ struct weight_files {
     void require_index(const tensor_files& all) const {
         for (const auto& [name, file] : index) {
             if (all.extents_of(name) == nullptr) {
-                throw error("tessera: '" + index_path + "' says that " + name + " is in '" + file +
+X + name + " is in '" + file +
                             "', which has no such tensor; the files are not of one model, fetch them again");
             }
         }
@@ -52,12 +52,14 @@ inline weight_files indexed_files(const std::string& path) {
             value.refuse("is '" + file + "', but must be a file beside the index");
         }
         found.index[name] = file;
-        found.paths.push_back(folder + "/" + file);
+        found.paths.push_back(folder);
+        found.paths.back().append("/").append(file);
     }
     std::sort(found.paths.begin(), found.paths.end());
     found.paths.erase(std::unique(found.paths.begin(), found.paths.end()), found.paths.end());
     for (const std::string& one : found.paths) {
         if (::access(one.c_str(), R_OK) != 0) {
+            // NOLINTNEXTLINE(performance-inefficient-string-concatenation): once
             throw error("tessera: '" + path + "' names '" + one +
                         "', which is not there or cannot be read; fetch all files of the model");
         }

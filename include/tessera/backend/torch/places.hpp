@@ -75,7 +75,7 @@ protected:
         if (tile_at(tile).type != element::bf16) {
             return name;
         }
-        const std::string rounded = derived(name, "bf16");
+        std::string rounded = derived(name, "bf16");
         add_lines(stage, rank, joined({rounded, " = rt.bf16(", name, ")"}));
         return rounded;
     }

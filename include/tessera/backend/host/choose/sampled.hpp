@@ -407,7 +407,7 @@ std::string wrong_sample(const compute_call& given, const candidate& k, const fo
                 const int channel = d.operands[bias].dim[0].terms[0].loop;
                 for (int x = 0; x < r.extents.rank; ++x) {
                     const affine& a = d.operands[out].dim[x];
-                    if (a.terms.size() > 0 && a.terms[0].loop == channel) {
+                    if (!a.terms.empty() && a.terms[0].loop == channel) {
                         sum += static_cast<double>(
                             numbers.at(element[x] - whole.dim[x].begin + sampled_sum::first_of(bias)));
                     }
