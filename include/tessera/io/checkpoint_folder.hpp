@@ -46,7 +46,7 @@ inline std::vector<std::string> remove_older(const checkpoint_options& o, const 
             continue;
         }
         if (const std::string why = why_not_own(path, saver); !why.empty()) {
-            left.push_back("'" + path + "' " + why);
+            left.emplace_back("'").append(path).append("' ").append(why);
             continue;
         }
         whole += is_committed(path) ? 1 : 0;

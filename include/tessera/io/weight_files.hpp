@@ -23,7 +23,8 @@ struct weight_files {
     void require_index(const tensor_files& all) const {
         for (const auto& [name, file] : index) {
             if (all.extents_of(name) == nullptr) {
-X + name + " is in '" + file +
+                // NOLINTNEXTLINE(performance-inefficient-string-concatenation): once
+                throw error("tessera: '" + index_path + "' says that " + name + " is in '" + file +
                             "', which has no such tensor; the files are not of one model, fetch them again");
             }
         }
