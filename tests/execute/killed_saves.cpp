@@ -13,6 +13,7 @@
 #include <random>
 
 #include <fcntl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,47 @@ void hold_killed(int kills, bool beside, unsigned seed) {
     }
 }
 
+bool something_is_left(const std::string& folder) {
+    for (const auto& e : fs::directory_iterator(folder)) {
+        if (contains(e.path().filename().string(), ".tmp.")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Saves in a process that is killed before its system call number `calls` begins or after it; false where it has ended before.
+bool save_until(reference_training& t, const std::string& target, int calls) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
+            ::_exit(2);
+        }
+        (void)::raise(SIGSTOP);
+        try {
+            ts::io::save_checkpoint(t.session, target);
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "%s\n", e.what());
+            ::_exit(1);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    for (int i = 0; i < 2 * calls && WIFSTOPPED(status); ++i) { // it stops twice in a call
+        REQUIRE(::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) == 0);
+        ::waitpid(child, &status, 0);
+    }
+    if (!WIFSTOPPED(status)) {
+        REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0)); // ptrace is refused, or the save
+        return false;
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    return true;
+}
+
 int kills_wanted() {
     const char* const wanted = std::getenv("TESSERA_KILLS");
     return wanted != nullptr ? std::atoi(wanted) : 60;
@@ -139,4 +181,40 @@ TEST_CASE("killed while it saves beside the training, a folder of checkpoints lo
 
 TEST_CASE("killed while it replaces a checkpoint, the folder holds the old one or the new one") {
     hold_killed(kills_wanted() - kills_wanted() / 2, false, 2);
+}
+
+TEST_CASE("killed at any of its system calls, a save leaves the old checkpoint or the new one, and nothing that the "
+          "next does not remove") {
+    const test_folder here;
+    reference_training t(one_device(), how);
+    reference_training loaded(one_device(), how);
+    int left = 0;
+    for (const bool is_first : {true, false}) {
+        int calls = 1;
+        for (bool is_killed = true; is_killed; ++calls) {
+            const std::string name = (is_first ? "first" : "second") + std::to_string(calls);
+            const std::string folder = here / name.c_str();
+            const std::string target = folder + "/last";
+            fs::create_directory(folder);
+            if (!is_first) {
+                ts::io::save_checkpoint(t.session, target);
+            }
+            const auto before = t.session.steps();
+            t.step();
+            is_killed = save_until(t, target, calls);
+            left += something_is_left(folder) ? 1 : 0;
+            if (fs::exists(target)) {
+                const auto found = ts::io::load_checkpoint(loaded.session, target).step;
+                CHECK((found == t.session.steps() || (!is_first && is_killed && found == before)));
+            } else {
+                CHECK((is_first && is_killed));
+            }
+            ts::io::save_checkpoint(t.session, target);
+            REQUIRE_MESSAGE(!something_is_left(folder), "after ", calls, " calls");
+            REQUIRE(ts::io::load_checkpoint(loaded.session, target).step == t.session.steps());
+        }
+        CHECK(calls > 50);
+    }
+    MESSAGE(left << " kills left a part of a checkpoint behind");
+    CHECK(left > 50);
 }

@@ -112,6 +112,12 @@ inline bool is_of_owner(int folder, const folder_kind& kind) {
            detail::text_in(folder, kind.last, most_bytes).find(kind.says) != std::string::npos;
 }
 
+/// Whether all that an open folder holds is this owner's note, or a part of it, which has not got its name.
+inline bool is_barely_begun(int folder, const std::vector<std::string>& names, const folder_kind& kind) {
+    return names.size() == 1 && detail::is_temporary(names[0], std::string(unfinished_note) + ".tmp.") &&
+           (kind.owner + "\n").starts_with(detail::text_in(folder, names[0].c_str()));
+}
+
 /// A folder's other name while the new one takes its place, on file systems that cannot exchange two names.
 inline std::string replaced_name(const std::string& target) { return target + ".replaced"; }
 
@@ -159,7 +165,7 @@ inline void remove_left_overs(const std::string& parent, const std::string& stem
         const bool is_whole = ::faccessat(left.get(), kind.mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         if (all.names.empty()) {
             ::rmdir(path.c_str());
-        } else if (is_whole || is_of_owner(left.get(), kind)) {
+        } else if (is_whole || is_of_owner(left.get(), kind) || is_barely_begun(left.get(), all.names, kind)) {
             remove_folder(path, kind);
         }
     }
