@@ -109,6 +109,7 @@ double processor_seconds() {
 }
 
 constexpr double most_slowness = 8;
+constexpr double most_use = 60; ///< seconds of what is done with what was read, before or after
 
 /// How many times as long as alone on a machine a fixed piece of work takes now, from 1 to most_slowness: what readers do, too, in a build without optimization
 /// under the address and undefined-behaviour sanitizers; in any other build it takes less.
@@ -139,7 +140,7 @@ void on_time(int) {
     keep_input();
     say("fuzz_files: ");
     say(now.most->target);
-    say(": reading takes eight times as long as its bound; the input is ");
+    say(": reading takes eight times as long as its bound, or using what was read a minute; the input is ");
     say(now.kept);
     say("\n");
     ::_exit(EXIT_FAILURE);
@@ -172,7 +173,7 @@ void counted_work(tessera::function_ref<void()> work) {
     const double began = processor_seconds();
     const auto ended = [&] {
         const double took = processor_seconds() - began;
-        alarm_after(0);
+        alarm_after(most_use);
         heap.most = SIZE_MAX;
         now.last_seconds = took;
         now.last_memory = static_cast<double>(heap.peak - before);
@@ -238,6 +239,7 @@ bool attempt(const fuzz::target& t, const std::string& text) {
         now.slowness = again == 0 ? 1 : slowness_now();
         bool accepted = false;
         std::string what;
+        alarm_after(most_use);
         try {
             accepted = t.read(text);
             what = accepted ? "" : "it is not read back the same";
@@ -247,6 +249,7 @@ bool attempt(const fuzz::target& t, const std::string& text) {
         } catch (const std::exception& e) {
             what = std::string("it is neither read nor refused: ") + e.what();
         }
+        alarm_after(0);
         what = now.failed.empty() ? what : now.failed;
         if (what.empty()) {
             return accepted;
