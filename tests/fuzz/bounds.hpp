@@ -23,9 +23,11 @@ inline constexpr bound bounds[] = {
     {"onnx", "ONNX models", 1 << 30, 256, 10'000, 10},
     {"safetensors", "safetensors files", 2 << 20, 256, 250, 3},
     {"checkpoint", "checkpoints' states", 4 << 20, 128, 500, 5},
+    {"index", "indices of files of weights", 1 << 20, 256, 250, 5},
     {"search", "searches under way (MCMC `--resume`)", 4 << 20, 256, 500, 10},
     {"coarse", "coarse searches under way", 1 << 20, 64, 250, 3},
     {"split", "split problems", 4 << 20, 256, 500, 10},
+    {"answer", "answers to split problems of 20 000 nodes", 4 << 20, 128, 500, 5},
     {"layers", "PipeDream's profiles of layers", 2 << 20, 128, 250, 5},
     {"contest", "contest problems", 2 << 20, 128, 250, 5},
     {"csv", "CSV tables", 1 << 20, 256, 250, 3},
@@ -36,6 +38,7 @@ inline constexpr bound bounds[] = {
     {"cifar", "CIFAR's batches", 2 << 20, 64, 250, 3},
     {"names", "names that do not exist, and what is suggested for them", 1 << 20, 64, 250, 10},
     {"profile", "profiles of the host's times", 2 << 20, 256, 250, 5},
+    {"gpu", "measured algorithms and times of GPU calls", 1 << 20, 256, 250, 5},
 };
 
 constexpr const bound* bound_of(const char* target) {

@@ -177,45 +177,72 @@ bool read_names(const std::string& text) {
 } // namespace
 
 std::vector<fuzz::target> fuzz::data_targets() {
+    const auto times = [](int count, char c) { return std::string(static_cast<std::size_t>(count), c); };
     const std::string metrics =
         "tag,step,value,wall_time\nloss,1,0.5,1.5e9\n\"a,\"\"b\",2,nan,1600000000.25\nloss,3,-inf,1e9\n";
-    const std::string log = metrics + many(20'000, "", [](int i) { return "t" + std::to_string(i) + ",1,0.5,1\n"; });
+    const auto wide = [=](int n) {
+        return many(
+                   n, "a", [](int i) { return ",c" + std::to_string(i); }, "\n") +
+               times(n, ',') + "\n";
+    };
+    const auto objects = [](int n) {
+        return many(
+            n, "[",
+            [](int i) {
+                return std::string(i == 0 ? "" : ",") +
+                       "{\"name\": \"\\n\", \"count\": 1, \"value\": 2, \"flag\": true}";
+            },
+            "]");
+    };
+    const auto log = [=](int n) {
+        return metrics + many(n, "", [](int i) { return "t" + std::to_string(i) + ",1,0.5,1\n"; });
+    };
+    const auto tokens = [](int n) {
+        return many(n, "tessera_vocabulary 1 " + std::to_string(n) + "\n",
+                    [](int i) { return "t" + std::to_string(i) + "\n"; });
+    };
+    const auto labels = [=](int n) {
+        std::string text("\0\0\x08\x01", 4);
+        for (int shift = 24; shift >= 0; shift -= 8) {
+            text += static_cast<char>(n >> shift & 0xff);
+        }
+        return text + times(n, '\1');
+    };
+    const auto near = [](int n) {
+        return many(n, std::string(99, 'x') + "\n",
+                    [](int i) { return std::string(90, 'x') + std::to_string(i) + "\n"; });
+    };
     return {
         {"csv",
          {"length,kind,name\n1.5,2,\"a, b\"\n-3e2,0,\"say \"\"x\"\"\"\n0.25,1,c\n", "a,b\r\n1,2\r\n\"3\r\n\",4\r\n",
           "\xef\xbb\xbfx\n1\n2\n64\n"},
-         {many(
-              60'000, "a", [](int i) { return ",c" + std::to_string(i); }, "\n") +
-              std::string(60'000, ',') + "\n",
-          many(100'000, "a\n", [](int i) { return std::to_string(i) + "\n"; }), "a\n\"" + std::string(500'000, '\n')},
+         {{60'000, wide},
+          {100'000, [](int n) { return many(n, "a\n", [](int i) { return std::to_string(i) + "\n"; }); }},
+          {500'000, [=](int n) { return "a\n\"" + times(n, '\n'); }}},
          read_table},
         {"rows",
          {"name,count,value,flag\nx,1,0.5,1\n\"a\nb\",-3,inf,0\n",
           "[{\"name\": \"x\", \"count\": 7, \"value\": \"nan\", \"flag\": true}]"},
-         {many(
-             5000, "[",
-             [](int i) {
-                 return std::string(i == 0 ? "" : ",") +
-                        "{\"name\": \"\\n\", \"count\": 1, \"value\": 2, \"flag\": true}";
-             },
-             "]")},
+         {{5000, objects},
+          {10'000,
+           [](int n) {
+               return many(n, "name,count,value,flag\n", [](int i) { return std::to_string(i) + ",1,0.5,1\n"; });
+           }}},
          read_rows},
-        {"metrics", {metrics}, {log}, read_log},
+        {"metrics", {metrics}, {{20'000, log}}, read_log},
         {"vocabulary",
          {io::build_vocabulary("the cat sat on the mat,\n the cat \\ sat\t\xc3\xa4.", 40).to_text(),
           io::vocabulary({"a", "b", "ab"}).to_text()},
-         {many(60'000, "tessera_vocabulary 1 60000\n", [](int i) { return "t" + std::to_string(i) + "\n"; }),
-          "tessera_vocabulary 1 1\n" + std::string(1'000'000, 'x') + "\n"},
+         {{60'000, tokens}, {1'000'000, [=](int n) { return "tessera_vocabulary 1 1\n" + times(n, 'x') + "\n"; }}},
          read_vocabulary},
-        {"idx", {std::string("\0\0\x08\x01\0\0\0\x05\1\2\3\4\5", 13)}, {}, read_labels},
-        {"cifar", pictures(), {}, read_pictures},
+        {"idx", {std::string("\0\0\x08\x01\0\0\0\x05\1\2\3\4\5", 13)}, {{1'000'000, labels}}, read_labels},
+        {"cifar", pictures(), {{300, [=](int rows) { return times(3073 * rows, '\1'); }}}, read_pictures},
         {"names",
          {"vgg61\nvgg16\nvgg19\nresnet50\n", "aplha\nalpha\nbeta\n"},
-         {std::string(20'000, 'a') + "\n" + std::string(20'000, 'b') + "\n" + std::string(19'000, 'a') + "\n",
-          "a\n" + std::string(500'000, 'a') + "\n",
-          many(6000, std::string(99, 'x') + "\n",
-               [](int i) { return std::string(90, 'x') + std::to_string(i) + "\n"; }),
-          std::string(500'000, 'a') + "\nb\n"},
+         {{20'000, [=](int n) { return times(n, 'a') + "\n" + times(n, 'b') + "\n" + times(n - 1000, 'a') + "\n"; }},
+          {500'000, [=](int n) { return "a\n" + times(n, 'a') + "\n"; }},
+          {6000, near},
+          {500'000, [=](int n) { return times(n, 'a') + "\nb\n"; }}},
          read_names},
     };
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON, and what holds it: headers of safetensors files, states of checkpoints.
 #include "fuzz/target.hpp"
+#include "tessera/io/checkpoint_identity.hpp"
 #include "tessera/io/checkpoint_state.hpp"
 #include "tessera/io/json_text.hpp"
+#include "tessera/io/weight_files.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -33,9 +35,6 @@ bool read_json(const std::string& text) {
         ask(read->root());
         return read;
     });
-    if (text.size() > 100'000) {
-        return true;
-    }
     const std::string people = io::to_text(document->value());
     const std::string line = io::text_of_json(document->value());
     return io::json_document(people, "text").value() == document->value() &&
@@ -84,10 +83,13 @@ bool read_tensors(const std::string& bytes) {
     return same;
 }
 
-std::string state(const std::string& files = R"({"name": "part.safetensors", "bytes": 0, "crc32": "0"})") {
+const std::string good_file = R"({"name": "part.safetensors", "bytes": 0, "crc32": "0"})";
+const std::string good_lines = R"("network.name = x", "optimizer.momentum = 0.9", "optimizer.decay = 0")";
+std::string state(const std::string& files = good_file, const std::string& training = {}) {
     return R"({"tessera_checkpoint": 2, "step": "7", "seed": "18446744073709551615", "learning_rate": "0.1",
   "optimizer": ["momentum"], "network": "5", "plan": "6",
-  "data": {"epoch": "1", "next_sample": 64, "set_size": 60000, "shuffle_seed": "3", "set_hash": "9"},
+)" + (training.empty() ? "" : "  \"training\": [" + training + "],\n") +
+           R"(  "data": {"epoch": "1", "next_sample": 64, "set_size": 60000, "shuffle_seed": "3", "set_hash": "9"},
   "files": [)" +
            files + "]}\n";
 }
@@ -99,7 +101,18 @@ bool read_checkpoint(const std::string& text) {
     fuzz::put(folder + "/state.json", text);
     fuzz::put(folder + "/COMMIT", io::detail::text_of(io::detail::crc_of(text)) + "\n");
     fuzz::put(folder + "/part.safetensors", "");
-    const auto read = counted([&] { return std::make_unique<io::detail::checkpoint_folder>(folder, false); });
+    const auto read = counted([&] {
+        auto found = std::make_unique<io::detail::checkpoint_folder>(folder, false);
+        if (!found->state()
+                 .training.all()
+                 .empty()) { // compared with that of a training; what it says of an optimizer is kept
+            ts::field_lines here;
+            here.add("optimizer.momentum", 0.9);
+            here.add("optimizer.decay", 0);
+            (void)io::detail::difference_of_part(here, found->state().training, "optimizer.");
+        }
+        return found;
+    });
     read->verify();
     io::json again = io::detail::json_of(read->state(), {"momentum"});
     again["files"] = io::json::array();
@@ -111,61 +124,114 @@ bool read_checkpoint(const std::string& text) {
     fuzz::put(folder + "/COMMIT", io::detail::text_of(io::detail::crc_of(written)) + "\n");
     const io::detail::checkpoint_folder back(folder, false);
     return back.state().step == read->state().step && back.names() == read->names() &&
-           back.state().data.has_value() == read->state().data.has_value();
+           back.state().data.has_value() == read->state().data.has_value() &&
+           back.state().training.text() == read->state().training.text();
+}
+
+/// An index beside the files that good ones name.
+bool read_index(const std::string& text) {
+    static const std::string folder = fuzz::path_for("index");
+    std::filesystem::create_directories(folder);
+    for (const char* name : {"/a.safetensors", "/b.safetensors"}) {
+        fuzz::put(folder + name, safetensors("{}", ""));
+    }
+    const std::string path = folder + "/model.safetensors.index.json";
+    fuzz::put(path, text);
+    const io::detail::weight_files found = counted([&] { return io::detail::files_of_weights(path); });
+    io::json again = io::json::object();
+    for (const auto& [name, file] : found.index) {
+        again["weight_map"][name] = file;
+    }
+    fuzz::put(path, io::text_of_json(again));
+    const io::detail::weight_files back = io::detail::files_of_weights(folder);
+    return back.index == found.index && back.paths == found.paths;
+}
+
+/// So many numbers in a list.
+std::string ones(int count) {
+    std::string all(static_cast<std::size_t>(2 * count - 1), '1');
+    for (std::size_t i = 1; i < all.size(); i += 2) {
+        all[i] = ',';
+    }
+    return "[" + all + "]";
+}
+/// So many parts, with commas between them.
+template <class Part>
+std::string parts(int count, Part&& part) {
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+        all += (i == 0 ? "" : ",") + part(std::to_string(i));
+    }
+    return all;
 }
 
 } // namespace
 
 std::vector<fuzz::target> fuzz::json_targets() {
-    std::string names;
-    std::string tensors;
-    std::string files;
-    for (int i = 0; i < 20'000; ++i) {
-        names += (i == 0 ? "\"n" : ",\"n") + std::to_string(i) + "\":" + std::to_string(i);
-        tensors += (i == 0 ? "\"model.layers.0.t" : ",\"model.layers.0.t") + std::to_string(i) +
-                   R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" + std::to_string(4 * i) + "," +
-                   std::to_string(4 * i + 4) + "]}";
-        files += i > 20'000
-                     ? ""
-                     : (i == 0 ? "" : ",") + (R"({"name": "p)" + std::to_string(i)) + R"(", "bytes": 0, "crc32": "0"})";
-    }
-    std::string deep = "{\"first\":[" + std::string(20'000, '1');
-    for (std::size_t i = 11; i < deep.size(); i += 2) {
-        deep[i] = ',';
-    }
-    deep.back() = '1';
-    deep += "]";
-    std::string nested = deep; // what holds much, within objects each of which goes on to grow
-    for (int i = 0; i < 90; ++i) {
-        nested.insert(0, "{\"a\":");
-        nested += "}";
-        for (int k = 0; k < 17; ++k) {
-            nested += ",\"b" + std::to_string(k) + "\":0";
+    const auto times = [](int count, char c) { return std::string(static_cast<std::size_t>(count), c); };
+    const auto names = [](int n) {
+        return "{" + parts(n, [](const std::string& i) { return "\"n" + i + "\":" + i; }) + "}";
+    };
+    const auto nested = [](int n) { // what holds much, within objects each of which goes on to grow
+        std::string text = "{\"first\":" + ones(n);
+        for (int i = 0; i < 90; ++i) {
+            text.insert(0, "{\"a\":");
+            text += "}";
+            for (int k = 0; k < 17; ++k) {
+                text += ",\"b" + std::to_string(k) + "\":0";
+            }
         }
-    }
-    nested += "}";
-    const std::string long_name(300'000, 'k');
-    const std::string list = "{\"" + long_name + "\":" + deep.substr(9) + "}";
+        return text + "}";
+    };
+    const auto list = [=](int n) { return "{\"" + times(15 * n, 'k') + "\":" + ones(n) + "}"; };
+    const auto tensors = [=](int n) {
+        const auto tensor = [](const std::string& i) {
+            const int k = std::stoi(i);
+            return "\"model.layers.0.t" + i + R"(":{"dtype":"F32","shape":[1],"data_offsets":[)" +
+                   std::to_string(4 * k) + "," + std::to_string(4 * k + 4) + "]}";
+        };
+        return safetensors("{" + parts(n, tensor) + "}", times(4 * n, 'x'));
+    };
+    const auto wide = [=](int n) {
+        return safetensors("{\"" + times(3 * n, 'k') + R"(":{"dtype":"F32","shape":)" + ones(n) +
+                               R"(,"data_offsets":[0,4]}})",
+                           "0123");
+    };
+    const auto files = [](int n) {
+        return state(
+            parts(n, [](const std::string& i) { return R"({"name": "p)" + i + R"(", "bytes": 0, "crc32": "0"})"; }));
+    };
+    const auto lines = [](int n) {
+        return state(good_file, parts(n, [](const std::string& i) { return "\"optimizer.x" + i + " = 1\""; }));
+    };
+    const auto index = [](int n) {
+        return "{\"weight_map\": {" +
+               parts(n, [](const std::string& i) { return "\"t" + i + "\": \"a.safetensors\""; }) + "}}";
+    };
     const std::string small =
         R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
         R"("b":{"dtype":"BF16","shape":[],"data_offsets":[8,10]}})";
     const std::string sharded =
         R"({"__metadata__":{"DCP_SHARDING_INFO":"{\"a\":{\"saved_offsets\":[3]}}"},"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})";
-    std::string wide = R"({")" + long_name + R"(":{"dtype":"F32","shape":[)";
-    for (int i = 0; i < 100'000; ++i) {
-        wide += i == 0 ? "1" : ",1";
-    }
-    wide += R"(],"data_offsets":[0,4]}})";
     return {
         {"json",
          {"{\"a\": [1, 2.5, -3e7, true, null], \"b\": {\"c\": \"x\\u00e4\\n\", \"d\": {}}}",
           "[[], [[1]], {\"x\": \"\\ud83d\\ude00\"}]", "\"text\"", "18446744073709551615"},
-         {"{" + names + "}", nested, list, "[" + std::string(500'000, '\n') + "]", "\"" + std::string(500'000, 'x')},
+         {{20'000, names},
+          {20'000, nested},
+          {20'000, list},
+          {500'000, [=](int n) { return "[" + times(n, '\n') + "]"; }},
+          {500'000, [=](int n) { return "\"" + times(n, 'x') + "\""; }}},
          read_json},
         {"safetensors",
          {safetensors(small, "0123456789"), safetensors(sharded, "01234567"), safetensors("{}", "")},
-         {safetensors("{" + tensors + "}", std::string(240'000, 'x')), safetensors(wide, "0123")},
+         {{10'000, tensors}, {50'000, wide}},
          read_tensors},
-        {"checkpoint", {state()}, {state(files)}, read_checkpoint},
+        {"checkpoint", {state(), state(good_file, good_lines)}, {{10'000, files}, {20'000, lines}}, read_checkpoint},
+        {"index",
+         {R"({"metadata": {"total_size": 9}, "weight_map": {"a.weight": "a.safetensors", "b": "b.safetensors"}})",
+          index(3)},
+         {{10'000, index}},
+         read_index},
     };
 }

@@ -91,7 +91,10 @@ std::string chain_of(int nodes, const char* type, bool two) {
 std::vector<fuzz::target> fuzz::onnx_targets() {
     return {{"onnx",
              good_models(),
-             {chain_of(3000, "Tanh", false), chain_of(3000, "Add", true), chain_of(3000, "Floor", false),
-              chain_of(3000, "Dropout", false)},
+             {{3000, [](int nodes) { return chain_of(nodes, "Relu", false); }},
+              {3000, [](int nodes) { return chain_of(nodes, "Tanh", false); }},
+              {3000, [](int nodes) { return chain_of(nodes, "Add", true); }},
+              {3000, [](int nodes) { return chain_of(nodes, "Floor", false); }},
+              {3000, [](int nodes) { return chain_of(nodes, "Dropout", false); }}},
              read_model}};
 }

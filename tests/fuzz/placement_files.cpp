@@ -33,6 +33,39 @@ bool read_split_problem(const std::string& text) {
     return sp::trouble_of(p, found.devices).empty() && found.load >= found.lower_bound * (1 - 1e-9);
 }
 
+/// So many nodes in a row, the first eight of which have a group each that others follow.
+const sp::split_problem& nodes_in_a_row() {
+    static const sp::split_problem p = [] {
+        sp::split_problem made;
+        made.accelerators = 2;
+        made.cpus = 1;
+        made.memory = 1e9;
+        made.nodes.resize(20'000);
+        for (std::size_t v = 0; v < made.nodes.size(); ++v) {
+            made.nodes[v].id = static_cast<std::int64_t>(v);
+            made.nodes[v].group = static_cast<int>(v % 8);
+        }
+        return made;
+    }();
+    return p;
+}
+std::string answer(int nodes) {
+    std::string of[3]; // devices
+    for (int v = 0; v < std::max(nodes, 8); ++v) {
+        std::string& ids = of[v % 3];
+        ids += (ids.empty() ? "" : ",") + std::to_string(v);
+    }
+    return R"({"maxLoad": 1.5, "fpgas": [{"load": 1.5, "nodes": [)" + of[0] + R"(]}, {"load": 1, "nodes": [)" + of[1] +
+           R"(]}], "cpus": [{"load": 0, "nodes": [)" + of[2] + "]}]}";
+}
+/// Each node lies on a device that there is.
+bool read_answer(const std::string& text) {
+    const sp::split_problem& p = nodes_in_a_row();
+    const sp::split s = counted([&] { return io::split_from_text(p, text); });
+    return s.size() == p.nodes.size() &&
+           std::all_of(s.begin(), s.end(), [&](int device) { return device >= 0 && device < p.devices(); });
+}
+
 /// False where it does not come back the same, or a placement of it is shorter than its work allows.
 bool read_profile_of_layers(const std::string& text) {
     const sp::layer_profile p = counted([&] { return io::profile_from_text(text); });
@@ -85,30 +118,43 @@ std::vector<fuzz::target> fuzz::placement_targets() {
         splits.push_back(
             io::to_text(io::to_json(placement_test::random_problem(random, {8, 3, i % 2 == 0, i % 3 == 0}))));
     }
-    sp::split_problem chain = io::split_problem_from_text(splits[1]);
-    const sp::split_node one = chain.nodes[0];
-    chain.nodes.clear();
-    chain.edges.clear();
-    std::string layers;
-    std::string edges;
-    std::string intervals;
-    std::string costs;
-    for (int i = 0; i < 5000; ++i) {
-        chain.nodes.push_back(one);
-        chain.nodes.back().id = i;
-        const std::string n = std::to_string(i);
-        layers += "node" + n +
-                  " -- Linear -- forward_compute_time=1.5, backward_compute_time=2.25, activation_size=64.0, "
-                  "parameter_size=1024.000\n";
-        edges += i == 0 ? "" : "\tnode" + std::to_string(i - 1) + " -- node" + n + "\n";
-        intervals += (i == 0 ? "[" : ",[") + n + "," + std::to_string(i + 1) + "]";
-        costs += i == 0 ? "[1,2]" : ",[1,2]";
-    }
-    const std::string contest = R"({"problem": {"name": "large", "usage_limit": 50, "nodes": {"intervals": [)" +
-                                intervals + R"(], "costs": [)" + costs + R"(], "usages": [)" + costs +
-                                R"(]}, "edges": {"nodes": [[0, 1]], "costs": [[1, 2, 3, 4]]}}})";
+    const auto chain = [first = splits[1]](int n) {
+        sp::split_problem p = io::split_problem_from_text(first);
+        p.nodes.resize(1);
+        p.edges.clear();
+        for (int i = 1; i < n; ++i) {
+            p.nodes.push_back(p.nodes[0]);
+            p.nodes.back().id = i;
+        }
+        p.nodes[0].id = 0;
+        return io::to_text(io::to_json(p));
+    };
+    const auto layers = [](int n) {
+        std::string text;
+        std::string edges;
+        for (int i = 0; i < n; ++i) {
+            const std::string node = "node" + std::to_string(i);
+            text += node + " -- Linear -- forward_compute_time=1.5, backward_compute_time=2.25, activation_size=64.0, "
+                           "parameter_size=1024.000\n";
+            edges += i == 0 ? "" : "\tnode" + std::to_string(i - 1) + " -- " + node + "\n";
+        }
+        return text + edges;
+    };
+    const auto contest = [](int n) {
+        std::string intervals;
+        std::string costs;
+        for (int i = 0; i < n; ++i) {
+            intervals +=
+                (i == 0 ? "[" : ",[") + std::to_string(i) + "," + std::to_string(i + 1) + "]"; // each after the last
+            costs += i == 0 ? "[1,2]" : ",[1,2]";
+        }
+        return R"({"problem": {"name": "large", "usage_limit": 50, "nodes": {"intervals": [)" + intervals +
+               R"(], "costs": [)" + costs + R"(], "usages": [)" + costs +
+               R"(]}, "edges": {"nodes": [[0, 1]], "costs": [[1, 2, 3, 4]]}}})";
+    };
     return {
-        {"split", splits, {io::to_text(io::to_json(chain))}, read_split_problem},
+        {"split", splits, {{5000, chain}}, read_split_problem},
+        {"answer", {answer(12), answer(3)}, {{20'000, answer}}, read_answer},
         {"layers",
          {"node1 -- Input -- forward_compute_time=635.902, backward_compute_time=0.000, activation_size=64.0, "
           "parameter_size=0.000\n"
@@ -117,7 +163,7 @@ std::vector<fuzz::target> fuzz::placement_targets() {
           "node2 -- __getitem__(1) -- forward_compute_time=0.000, backward_compute_time=0.000, "
           "activation_size=16.0, parameter_size=0.000 -- stage_id=1\n"
           "\tnode1 -- node3\n\tnode3 -- node2\n"},
-         {layers + edges},
+         {{20'000, layers}},
          read_profile_of_layers},
         {"contest",
          {R"({"problem": {"name": "small", "usage_limit": 50,
@@ -128,7 +174,7 @@ std::vector<fuzz::target> fuzz::placement_targets() {
             "usages": [[20, 5], [10, 8], [7, 19], [1]]},
   "edges": {"nodes": [[0, 1], [1, 2], [0, 2], [2, 3]],
             "costs": [[0, 4, 4, 0], [0, 9, 9, 0], [1, 0, 0, 1], [5, 0]]}}})"},
-         {contest},
+         {{50'000, contest}},
          read_contest},
     };
 }

@@ -37,13 +37,17 @@ std::string profile_of(int times) {
 } // namespace
 
 std::vector<fuzz::target> fuzz::profile_targets() {
-    std::string large = profile_of(3);
-    const std::size_t end = large.find_last_not_of('\n');
-    const std::size_t line = large.rfind('\n', end) + 1;
-    for (int i = 0; i < 20'000; ++i) {
-        large += large.substr(line, end + 1 - line) + std::to_string(i) + "\n";
-    }
-    return {{"profile", {profile_of(3)}, {large}, read_profile}};
+    const std::string few = profile_of(3);
+    const auto lines = [few](int count) {
+        std::string large = few;
+        const std::size_t end = few.find_last_not_of('\n');
+        const std::size_t line = few.rfind('\n', end) + 1;
+        for (int i = 0; i < count; ++i) {
+            large += few.substr(line, end + 1 - line) + std::to_string(i) + "\n";
+        }
+        return large;
+    };
+    return {{"profile", {few}, {{20'000, lines}}, read_profile}};
 }
 #else
 std::vector<fuzz::target> fuzz::profile_targets() { return {}; }

@@ -74,11 +74,11 @@ std::vector<std::string> strategies() {
     return all;
 }
 
-ts::search::search_state state_of(std::uint64_t seed) {
+ts::search::search_state state_of(std::uint64_t seed, int chains = 2) {
     const ts::graph_view g = network().view();
     ts::search::search_state state;
     state.round = 3;
-    for (std::uint64_t c = 0; c < 2; ++c) {
+    for (std::uint64_t c = 0; c < static_cast<std::uint64_t>(chains); ++c) {
         ts::search::named_chain chain;
         chain.start = "data parallel";
         chain.start_cost = 1000;
@@ -115,25 +115,34 @@ std::vector<fuzz::target> fuzz::strategy_targets() {
     for (const auto& g : {ts::machines::this_host(), ts::machines::k80_nodes(1), ts::machines::heterogeneous()}) {
         machines.push_back(io::to_text(io::to_json(g)));
     }
-    std::string links;
-    std::string components;
-    for (int i = 0; i < 5000; ++i) {
-        components += (i == 0 ? "" : ",") + (R"({"name": "d)" + std::to_string(i)) + R"(", "class": -1, "inside": -1})";
-        links += (i == 0 ? "" : ",") + (R"({"from": )" + std::to_string(i)) + R"(, "to": )" +
-                 std::to_string((i + 1) % 5000) +
-                 R"(, "megabytes_per_second": 10, "latency_nanoseconds": 5, "cables": 1, "half_duplex": false})";
-    }
-    const std::string large_machine = R"({"tessera_machine": 1, "name": "m", "classes": [], "components": [)" +
-                                      components + R"(], "links": [)" + links + "]}";
-    const std::vector<std::string> some = strategies();
-    std::string repeated = some[0]; // a list of 2,000 layers of one name
-    const std::size_t layer = repeated.find("{\"layer\"");
-    if (layer != std::string::npos) {
-        const std::string one = repeated.substr(layer, repeated.find('\n', layer) - layer);
-        for (int i = 0; i < 2000; ++i) {
-            repeated.insert(layer, one + (one.back() == ',' ? "" : ","));
+    const auto large_machine = [first = machines[0]](int n) { // with so many switches in a ring
+        io::json m = io::json_document(first, "machine").value();
+        const int before = static_cast<int>(m["components"].size());
+        for (int i = 0; i < n; ++i) {
+            m["components"].push_back({{"name", "s" + std::to_string(i)}, {"class", -1}, {"inside", -1}});
+            m["links"].push_back({{"from", before + i},
+                                  {"to", before + (i + 1) % n},
+                                  {"megabytes_per_second", 10},
+                                  {"latency_nanoseconds", 5},
+                                  {"cables", 1},
+                                  {"half_duplex", false}});
         }
-    }
+        return io::to_text(m);
+    };
+    const std::vector<std::string> some = strategies();
+    const auto repeated = [first = some[0]](int n) { // a list of so many layers of one name
+        std::string text = first;
+        const std::size_t layer = text.find("{\"layer\"");
+        if (layer != std::string::npos) {
+            const std::string one = text.substr(layer, text.find('\n', layer) - layer);
+            std::string all;
+            for (int i = 0; i < n; ++i) {
+                all += one + (one.back() == ',' ? "" : ",");
+            }
+            text.insert(layer, all);
+        }
+        return text;
+    };
     const ts::search::mcmc_options o;
     std::vector<std::string> searches;
     std::vector<std::string> files;
@@ -142,12 +151,21 @@ std::vector<fuzz::target> fuzz::strategy_targets() {
         searches.push_back(body_of(files.back()));
     }
     return {
-        {"strategy", some, {repeated}, read_strategy},
-        {"machine", machines, {large_machine}, read_machine},
-        {"search", searches, {}, read_search},
+        {"strategy", some, {{2000, repeated}}, read_strategy},
+        {"machine", machines, {{5000, large_machine}}, read_machine},
+        {"search",
+         searches,
+         {{200,
+           [o](int chains) { return body_of(io::to_text(state_of(1, chains), network().view(), two_nodes(), o)); }}},
+         read_search},
         {"coarse",
          {io::detail::text_of_searches(files)},
-         {"tessera-coarse-search 1 1000\n" + std::string(300'000, '0')},
+         {{300'000,
+           [](int n) { return "tessera-coarse-search 1 1000\n" + std::string(static_cast<std::size_t>(n), '0'); }},
+          {1000,
+           [first = files[0]](int n) {
+               return io::detail::text_of_searches(std::vector<std::string>(static_cast<std::size_t>(n), first));
+           }}},
          read_coarse},
     };
 }

@@ -4,6 +4,7 @@
 
 #include "tessera/base/function_ref.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,12 +12,18 @@
 
 namespace fuzz {
 
+/// An input of any size: of so many layers, names, rows or letters.
+struct large_input {
+    int count = 0; ///< the most that is tried; a quarter of it is, too
+    std::function<std::string(int count)> of;
+};
+
 /// `read` says whether the input was read rightly: what is read comes back the same when it is written and read again. It throws tessera::error for what
 /// is refused.
 struct target {
     const char* name;
     std::vector<std::string> good{};
-    std::vector<std::string>
+    std::vector<large_input>
         large{}; ///< what would take long if time grew with the square of the size; read or refused
     bool (*read)(const std::string& text) = nullptr;
 };
@@ -42,5 +49,6 @@ std::vector<target> onnx_targets();
 std::vector<target> placement_targets();
 std::vector<target> strategy_targets();
 std::vector<target> profile_targets();
+std::vector<target> gpu_targets();
 
 } // namespace fuzz

@@ -9,27 +9,47 @@ namespace tessera::io {
 
 namespace detail {
 
-/// The value on one line, with blanks after commas and colons.
-inline std::string one_line(const json& j) {
+/// Adds the value as one line, with blanks after commas and colons, to `out`, which may have at most so many bytes then: false where it would have more, and it
+/// is left within them but for a number or the text of one that is quoted. So trying what does not fit takes a line's time, however much is in it.
+inline bool add_line(std::string& out, const json& j, std::size_t most) {
+    const auto is_longer = [&](const std::string& text) { return out.size() + text.size() + 2 > most; }; // when quoted
     if (!j.is_structured()) {
-        return text_of_json(j);
+        if (j.is_string() && is_longer(j.get_ref<const std::string&>())) {
+            return false;
+        }
+        out += text_of_json(j);
+        return out.size() <= most;
     }
-    std::string text;
+    out += j.is_object() ? '{' : '[';
+    bool first = true;
     for (const auto& member : j.items()) {
-        text += text.empty() ? "" : ", ";
-        text += (j.is_object() ? text_of_json(member.key()) + ": " : "") + one_line(member.value());
+        out += first ? "" : ", ";
+        first = false;
+        if (j.is_object()) {
+            if (is_longer(member.key())) {
+                return false;
+            }
+            out += text_of_json(member.key()) + ": ";
+        }
+        if (!add_line(out, member.value(), most)) {
+            return false;
+        }
     }
-    return j.is_object() ? "{" + text + "}" : "[" + text + "]";
+    out += j.is_object() ? '}' : ']';
+    return out.size() <= most;
 }
 
 inline void write_json(std::string& out, const json& j, std::size_t indent) {
     constexpr std::size_t columns = 140;
-    const std::string line = one_line(j);
+    if (!j.is_structured() || j.empty()) {
+        out += text_of_json(j);
+        return;
+    }
     bool list = false; // of objects: one line for each
     for (const json& inside : j) {
         list = list || (j.is_array() && inside.is_object());
     }
-    if (!j.is_structured() || j.empty() || (indent > 0 && !list && indent + line.size() <= columns)) {
+    if (std::string line; indent > 0 && indent < columns && !list && add_line(line, j, columns - indent)) {
         out += line;
         return;
     }
