@@ -243,7 +243,6 @@ struct received {
 
 /// Bytes over the edge from `producer` to operand `input` of `consumer`, for any placement: what the redistribution of the tensor forward, and of
 /// its gradient backward, brings to the device that receives most. Shards of one device that need the same are counted each.
-// A template only so that what it uses is compiled where it is called.
 template <class Description>
 constexpr received bytes_between(const Description& producer, const configuration& from, const Description& consumer,
                                  int input, const configuration& to, const index_t* pool, bool gradient) {

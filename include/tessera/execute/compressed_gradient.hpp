@@ -15,8 +15,7 @@ namespace tessera {
 class gradient_compression {
 public:
     gradient_compression() = default;
-    template <class Plan>
-    gradient_compression(const Plan& p, const task& t, const addresses& where)
+    gradient_compression(const plan& p, const task& t, const addresses& where)
         : how_(p.compress), gradient_(reinterpret_cast<const float*>(where[t.reads[0]])),
           residual_(reinterpret_cast<float*>(where[t.state])), words_(where[t.writes[0]]),
           room_(t.scratch >= 0 ? where[t.scratch] : nullptr),
@@ -39,8 +38,7 @@ private:
 class gradient_decompression {
 public:
     gradient_decompression() = default;
-    template <class Plan>
-    gradient_decompression(const Plan& p, const task& t, const addresses& where) : how_(p.compress) {
+    gradient_decompression(const plan& p, const task& t, const addresses& where) : how_(p.compress) {
         for_each_part(t, [&](const task& one) {
             sums_.push_back({reinterpret_cast<float*>(where[one.writes[0]]),
                              p.tiles[static_cast<std::size_t>(one.writes[0])].region.volume(),

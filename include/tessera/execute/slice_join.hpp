@@ -13,8 +13,7 @@ namespace tessera {
 class slice_join {
 public:
     slice_join() = default;
-    template <class Plan>
-    slice_join(const Plan& p, const task& t, const addresses& where) : to_(where[t.writes[0]]) {
+    slice_join(const plan& p, const task& t, const addresses& where) : to_(where[t.writes[0]]) {
         for (const int r : t.reads) {
             from_.push_back({where[r], static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(r)].bytes)});
         }
@@ -41,8 +40,7 @@ private:
 class copy_average {
 public:
     copy_average() = default;
-    template <class Plan>
-    copy_average(const Plan& p, const task& t, const addresses& where) {
+    copy_average(const plan& p, const task& t, const addresses& where) {
         for (const int w : t.writes) {
             const interval part = slice_of(p.tiles[static_cast<std::size_t>(w)], t);
             copies_.push_back(reinterpret_cast<float*>(where[w]) + part.begin);

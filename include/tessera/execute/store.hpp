@@ -80,8 +80,7 @@ public:
 
     parameter_store() = default;
     /// Takes the persistent tiles of a plan, with their formats, as they are.
-    template <class Plan>
-    explicit parameter_store(const Plan& p, const memory_source& source = {}) {
+    explicit parameter_store(const plan& p, const memory_source& source = {}) {
         for (index_t bytes : p.persistent_bytes) {
             arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
         }
@@ -179,23 +178,18 @@ class addresses {
 public:
     addresses() = default;
     /// In arenas of the plan's own.
-    template <class Plan>
-    addresses(const Plan& p, const parameter_store& store, const memory_source& source = {}) : own_(source) {
+    addresses(const plan& p, const parameter_store& store, const memory_source& source = {}) : own_(source) {
         own_.grow(p.arena_bytes);
         place(p, store, own_);
     }
     /// In arenas that other plans use too; they have room for it.
-    template <class Plan>
-    addresses(const Plan& p, const parameter_store& store, const shared_arenas& shared) {
-        place(p, store, shared);
-    }
+    addresses(const plan& p, const parameter_store& store, const shared_arenas& shared) { place(p, store, shared); }
     std::byte* operator[](int t) const { return where_[static_cast<std::size_t>(t)]; }
     /// The plan's arena_bytes of a device: for those who look at what a run touches.
     std::byte* arena(int device) const { return base_[static_cast<std::size_t>(device)]; }
 
 private:
-    template <class Plan>
-    void place(const Plan& p, const parameter_store& store, const shared_arenas& arenas) {
+    void place(const plan& p, const parameter_store& store, const shared_arenas& arenas) {
         for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
             base_.push_back(arenas.data(static_cast<int>(d)));
         }

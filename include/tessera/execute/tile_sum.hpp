@@ -14,8 +14,7 @@ namespace tessera {
 class tile_sum {
 public:
     tile_sum() = default;
-    template <class Plan>
-    tile_sum(const Plan& p, const task& t, const addresses& where)
+    tile_sum(const plan& p, const task& t, const addresses& where)
         : to_(where[t.writes[0]]), elements_(p.tiles[static_cast<std::size_t>(t.writes[0])].elements),
           type_(p.tiles[static_cast<std::size_t>(t.writes[0])].type) {
         for (int r : t.reads) {

@@ -20,8 +20,7 @@ constexpr bool conflict(const access& a, const access& b) {
 }
 
 /// Everything that a task touches.
-template <class Plan>
-void accesses_of(const Plan& p, const task& t, std::vector<access>& out) {
+inline void accesses_of(const plan& p, const task& t, std::vector<access>& out) {
     out.clear();
     const auto add = [&](int which, bool write, bool sliced) {
         const int root = p.root(which);

@@ -105,8 +105,7 @@ struct node_traffic {
         before; ///< by device: persistent tiles, when they were last written by another plan or by hand
 
     /// Elements times their bytes.
-    template <class Plan>
-    static index_t bytes_of_parts(const Plan& p, const message& m) {
+    static index_t bytes_of_parts(const plan& p, const message& m) {
         index_t bytes = 0;
         for (const tile_elements& x : m.parts) {
             for (const interval& e : x.elements) {
@@ -119,11 +118,9 @@ struct node_traffic {
 
 namespace detail {
 
-// A template only so that what it uses is compiled where a plan runs over nodes, not wherever the header is included.
-template <class Plan>
 class traffic_finder {
 public:
-    traffic_finder(Plan& p, const std::vector<int>& node_of, int nodes)
+    traffic_finder(plan& p, const std::vector<int>& node_of, int nodes)
         : p_(p), node_of_(node_of), nodes_(nodes), tiles_(p.tiles.size()) {
         found_.after.resize(p.tasks.size());
         found_.before.resize(static_cast<std::size_t>(p.devices));
@@ -308,7 +305,7 @@ private:
         to.parts.push_back({t, what});
     }
 
-    Plan& p_;
+    plan& p_;
     const std::vector<int>& node_of_;
     int nodes_;
     std::vector<uses> tiles_; ///< by tile, in the plan's order
@@ -320,9 +317,8 @@ private:
 
 /// The traffic of a bound plan between so many nodes; `node_of` has the node of every device. Results go to all. The plan's waits become those that the traffic
 /// needs.
-template <class Plan>
-node_traffic traffic_between_nodes(Plan& p, const std::vector<int>& node_of, int nodes) {
-    return detail::traffic_finder<Plan>(p, node_of, nodes).run();
+inline node_traffic traffic_between_nodes(plan& p, const std::vector<int>& node_of, int nodes) {
+    return detail::traffic_finder(p, node_of, nodes).run();
 }
 
 } // namespace tessera

@@ -13,11 +13,9 @@ namespace tessera {
 namespace detail {
 
 /// Orders tasks across lists. A task's clock says how many tasks of every list are known to be finished when it starts.
-// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
-template <class Plan>
 class clocks {
 public:
-    explicit clocks(Plan& p)
+    explicit clocks(plan& p)
         : p_(p), lists_(static_cast<std::size_t>(p.lists())), before_(p.tasks.size() * lists_, 0), last_(lists_, -1) {}
 
     /// The clock of task `t` from its predecessor in its list; to be called in the plan's order.
@@ -81,15 +79,14 @@ private:
     }
     int* row(int t) { return before_.data() + static_cast<std::size_t>(t) * lists_; }
 
-    Plan& p_;
+    plan& p_;
     std::size_t lists_;
     std::vector<int> before_;
     std::vector<int> last_;
 };
 
 /// For every tile the others that have some of its arena memory, at other times, in the order of their numbers.
-template <class Plan>
-std::vector<std::vector<int>> sharing(const Plan& p) {
+inline std::vector<std::vector<int>> sharing(const plan& p) {
     std::vector<std::vector<int>> of_device(static_cast<std::size_t>(p.devices));
     std::vector<std::vector<int>> neighbours(p.tiles.size());
     const auto at = [&p](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
@@ -121,8 +118,7 @@ std::vector<std::vector<int>> sharing(const Plan& p) {
 } // namespace detail
 
 /// Puts every task in its list, in the plan's order.
-template <class Plan>
-void number_tasks(Plan& p) {
+inline void number_tasks(plan& p) {
     p.order.assign(static_cast<std::size_t>(p.lists()), {});
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         task& t = p.tasks[i];
@@ -136,10 +132,9 @@ void number_tasks(Plan& p) {
 
 /// Sets the waits: after every earlier task that touches the same elements, one of the two writing; and, where tiles share arena
 /// memory one after the other (offsets are set), after every task that touches the earlier tile.
-template <class Plan>
-void set_waits(Plan& p) {
+inline void set_waits(plan& p) {
     number_tasks(p);
-    detail::clocks<Plan> clock(p);
+    detail::clocks clock(p);
     const std::size_t n = p.tiles.size();
     std::vector<std::vector<std::pair<int, access>>> history(n);
     const std::vector<std::vector<int>> neighbours = detail::sharing(p);

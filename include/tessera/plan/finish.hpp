@@ -10,8 +10,7 @@
 namespace tessera {
 
 /// A number that identifies what a bound plan does: tasks, tiles, formats, places and order.
-template <class Plan>
-std::uint64_t hash_of(const Plan& p) {
+inline std::uint64_t hash_of(const plan& p) {
     std::uint64_t h = 0x2545f4914f6cdd1dULL;
     const auto add = [&](index_t x) { h = op::mix(h ^ static_cast<std::uint64_t>(x)); };
     for (const tile& t : p.tiles) {
@@ -107,16 +106,14 @@ std::uint64_t hash_of(const Plan& p) {
 }
 
 /// What every plan needs when its tasks stand: its tiles' places, its lists and its waits. It does not verify.
-template <class Plan>
-void complete(Plan& p) {
+inline void complete(plan& p) {
     plan_memory(p);
     set_waits(p);
 }
 
 /// Finishes a bound plan: places its tiles, sets its waits, verifies it (throws tessera::error if it is not sound or does not fit in
 /// `device_memory` bytes; 0: no limit; or is not for the optimizer that it is `made_for`, where that is known) and hashes it.
-template <class Plan>
-void finish(const graph_view& g, Plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
+inline void finish(const graph_view& g, plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr) {
     complete(p);
     require_sound(g, p, device_memory, made_for);
     p.hash = hash_of(p);

@@ -10,17 +10,14 @@
 
 namespace tessera {
 
-// A template only so that what it uses is compiled where a plan is taken apart, not wherever the header is included.
-
 /// A plan of the task number `index` alone. Its tiles keep their devices and formats and lie one behind the other, none in another's
 /// place; operands of other tasks are left out. `p` must be bound. Throws tessera::error where it has no such task.
-template <class Plan>
-Plan isolate(const Plan& p, int index) {
+inline plan isolate(const plan& p, int index) {
     if (index < 0 || static_cast<std::size_t>(index) >= p.tasks.size()) {
         throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no task " +
                     std::to_string(index) + "; they count from 0");
     }
-    Plan q;
+    plan q;
     q.kind = p.kind;
     q.devices = p.devices;
     q.micro_batches = p.micro_batches;

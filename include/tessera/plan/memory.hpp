@@ -26,8 +26,7 @@ struct placed_tile {
     lifetime live;
 };
 
-template <class Plan>
-std::vector<lifetime> lifetimes(const Plan& p) {
+inline std::vector<lifetime> lifetimes(const plan& p) {
     std::vector<lifetime> live(p.tiles.size());
     std::vector<access> touched;
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
@@ -56,8 +55,7 @@ std::vector<lifetime> lifetimes(const Plan& p) {
 
 /// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a
 /// computation that took it over would wait for the exchange. (Scratch memory is not kept.)
-template <class Plan>
-std::vector<lifetime> kept_beside(const Plan& p, std::vector<lifetime> live) {
+inline std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live) {
     std::vector<access> touched;
     for (const task& t : p.tasks) {
         const bool counts =
@@ -88,8 +86,7 @@ struct all_blocks {
 
 /// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long, make a block in the order of
 /// their parameters, so that one pass can read them.
-template <class Plan>
-all_blocks blocks_of(const Plan& p, const std::vector<lifetime>& live) {
+inline all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live) {
     all_blocks all{{}, std::vector<std::vector<block>>(static_cast<std::size_t>(p.devices))};
     std::vector<char> taken(p.tiles.size(), 0);
     const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
@@ -139,8 +136,7 @@ all_blocks blocks_of(const Plan& p, const std::vector<lifetime>& live) {
 }
 
 /// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during its whole life.
-template <class Plan>
-void place_tiles(Plan& p, const std::vector<lifetime>& live) {
+inline void place_tiles(plan& p, const std::vector<lifetime>& live) {
     p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     all_blocks all = blocks_of(p, live);
     for (std::size_t d = 0; d < all.by_device.size(); ++d) {
@@ -177,8 +173,7 @@ void place_tiles(Plan& p, const std::vector<lifetime>& live) {
 }
 
 /// Places of parameters and optimizer state: parameters in their order, those that messages of several update before others, then their states alike.
-template <class Plan>
-void place_persistent(Plan& p) {
+inline void place_persistent(plan& p) {
     std::vector<char> alone(p.tiles.size(), 1);
     for (const task& t : p.tasks) {
         for (const int w : t.parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
@@ -214,8 +209,7 @@ void place_persistent(Plan& p) {
 /// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared; on GPUs gradients that are summed and updated
 /// beside the computation live to the end, unless that makes an arena more than a 32nd larger). Persistent tiles get places
 /// of their own in the persistent arena. Sets arena_bytes and persistent_bytes: the predicted peaks.
-template <class Plan>
-void plan_memory(Plan& p) {
+inline void plan_memory(plan& p) {
     const std::vector<detail::lifetime> live = detail::lifetimes(p);
     p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
     for (tile& t : p.tiles) {

@@ -13,8 +13,7 @@ namespace tessera {
 
 /// Refuses a plan for training in which a batch norm takes its statistics over one value for each channel: of one sample, micro-batch or shard without other
 /// dimensions. All of it would become beta, whatever came in (PyTorch refuses it, too). Throws tessera::error, which names the layer.
-template <class Plan>
-void require_several_values(const Plan& p, const graph_view& g) {
+inline void require_several_values(const plan& p, const graph_view& g) {
     for (const task& t : p.tasks) {
         if (t.kind != task_kind::compute || t.what != pass::forward || t.op < 0 ||
             momentum_of(g.ops[t.op].attributes) <= 0) {

@@ -260,8 +260,7 @@ struct plan {
 };
 
 /// "device 1", or "device 1's communication".
-template <class Plan>
-std::string text_of_list(const Plan& p, int list) {
+inline std::string text_of_list(const plan& p, int list) {
     return "device " + std::to_string(p.device_of_list(list)) +
            (list < p.devices   ? ""
             : p.is_queue(list) ? "'s queue"

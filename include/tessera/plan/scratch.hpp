@@ -10,8 +10,7 @@
 namespace tessera {
 
 /// A tile of working memory on a device.
-template <class Plan>
-int add_scratch(Plan& p, int device, index_t bytes) {
+inline int add_scratch(plan& p, int device, index_t bytes) {
     tile x;
     x.kind = tile_kind::scratch;
     x.device = device;
@@ -24,8 +23,7 @@ int add_scratch(Plan& p, int device, index_t bytes) {
 
 /// Binds a logical plan for a machine that nobody has: formats stay plain, and tasks get the working memory that the cost model assumes. What follows
 /// is what follows any binding: complete(), or finish().
-template <class Plan>
-void bind_by_model(const graph_view& g, Plan& p) {
+inline void bind_by_model(const graph_view& g, plan& p) {
     std::vector<description> known;
     known.reserve(static_cast<std::size_t>(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {

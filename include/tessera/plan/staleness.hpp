@@ -9,8 +9,7 @@ namespace tessera {
 
 /// Of every step of a plan how many steps before it have not yet updated a parameter that it computes with: the most of all its parameters. 0 where
 /// gradients are used at once; never more than the bound of the plan's synchronization.
-template <class Plan>
-std::vector<int> staleness_of(const Plan& p) {
+inline std::vector<int> staleness_of(const plan& p) {
     std::vector<int> updated(p.tiles.size(), 0); // by the steps before this one
     std::vector<char> late(p.tiles.size(), 0);   // its updates are an optimizer's
     for (const task& t : p.tasks) {

@@ -26,10 +26,7 @@ inline bool is_communication(const std::vector<tile>& all, const task& t) {
     }
     return false;
 }
-template <class Plan>
-bool is_communication(const Plan& p, const task& t) {
-    return is_communication(p.tiles, t);
-}
+inline bool is_communication(const plan& p, const task& t) { return is_communication(p.tiles, t); }
 
 /// What a GPU does on a stream beside its computation: what is_communication() names, and whatever else sums, updates or gathers parameters, since it may
 /// wait for such a task. The GPU's one engine does the work of both streams.
@@ -41,8 +38,7 @@ inline bool is_beside(const std::vector<tile>& all, const task& t) {
 
 /// Gives every device a communication stream and puts the tasks on it that is_communication() names. They keep their places in the plan's order,
 /// which is the order in which the stream takes them. To be called before the plan is bound, or before finish().
-template <class Plan>
-void use_communication_streams(Plan& p) {
+inline void use_communication_streams(plan& p) {
     p.streams = p.streams < 2 ? 2 : p.streams;
     for (task& t : p.tasks) {
         if (is_communication(p, t) && t.priority < 0) {
@@ -52,8 +48,7 @@ void use_communication_streams(Plan& p) {
 }
 
 /// Puts what has a priority into its device's queue, if anything has. To be called before the plan is bound, or before finish().
-template <class Plan>
-void use_queues(Plan& p) {
+inline void use_queues(plan& p) {
     for (task& t : p.tasks) {
         if (t.priority >= 0) {
             p.streams = 3;
@@ -63,8 +58,7 @@ void use_queues(Plan& p) {
 }
 
 /// Threads of every device that take its lists: queues have their own.
-template <class Plan>
-int threads_of_streams(const Plan& p) {
+inline int threads_of_streams(const plan& p) {
     for (const task& t : p.tasks) {
         if (t.stream == task_stream::communication) {
             return 2;
@@ -75,8 +69,7 @@ int threads_of_streams(const Plan& p) {
 
 /// Puts everything into the devices' first lists, for GPUs: one thread issues a list, to two streams, so that no computation waits for what
 /// is_beside() names. Where devices do not communicate one stream does.
-template <class Plan>
-void issue_from_one_list(Plan& p) {
+inline void issue_from_one_list(plan& p) {
     p.streams = 1;
     bool communicates = false;
     for (const task& t : p.tasks) {

@@ -13,8 +13,7 @@ namespace tessera {
 /// The tasks numbered from `first` on and below `last`, on the plan's tiles: what the ones before them have left is there. They wait for each other as
 /// they do in the whole plan. Throws tessera::error where there are no such tasks, and for a plan of several steps or with queues,
 /// whose tasks have no one order.
-template <class Plan>
-Plan stretch_of(const Plan& p, int first, int last) {
+inline plan stretch_of(const plan& p, int first, int last) {
     const auto at = [](int i) { return static_cast<std::size_t>(i); };
     if (first < 0 || last < first || at(last) > p.tasks.size()) {
         throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no stretch from " +
@@ -23,7 +22,7 @@ Plan stretch_of(const Plan& p, int first, int last) {
     if (p.period != 1 || p.lists() > 2 * p.devices) {
         throw error("tessera: a plan of several steps, or with queues, runs whole and not in parts");
     }
-    Plan q = p;
+    plan q = p;
     q.results.clear();
     q.gradients.clear();
     q.tasks.assign(p.tasks.begin() + first, p.tasks.begin() + last);

@@ -67,8 +67,7 @@ private:
 /// Memory by address: a space for every arena of every device and for every input, cut into ranges wherever an access begins or ends.
 class address_ranges {
 public:
-    template <class Plan>
-    address_ranges(const Plan& p, const std::vector<std::vector<access>>& accesses) {
+    address_ranges(const plan& p, const std::vector<std::vector<access>>& accesses) {
         for (const std::vector<access>& list : accesses) {
             for (const access& a : list) {
                 const place x = place_of(p, a);
@@ -82,8 +81,7 @@ public:
     std::size_t size() const { return cuts_.size(); }
     index_t bytes(std::size_t range) const { return cuts_[range + 1].second - cuts_[range].second; }
     /// Ranges [first, last) of an access.
-    template <class Plan>
-    std::pair<std::size_t, std::size_t> of(const Plan& p, const access& a) const {
+    std::pair<std::size_t, std::size_t> of(const plan& p, const access& a) const {
         const place x = place_of(p, a);
         const auto find = [&](index_t at) {
             return static_cast<std::size_t>(
@@ -98,8 +96,7 @@ private:
         index_t begin = 0;
         index_t end = 0;
     };
-    template <class Plan>
-    static place place_of(const Plan& p, const access& a) {
+    static place place_of(const plan& p, const access& a) {
         const tile& t = p.tiles[static_cast<std::size_t>(a.tile)];
         const index_t start = t.device < 0 || t.offset < 0 ? 0 : t.offset;
         const int space = t.device < 0 ? 2 * p.devices + t.tensor : 2 * t.device + (is_persistent(t.kind) ? 1 : 0);
@@ -115,8 +112,7 @@ private:
 
 /// For every task of a bound plan, its tiles in their places, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
 /// An access of several stretches that were last touched at different times counts as its largest one.
-template <class Plan>
-std::vector<std::vector<reuse>> reuse_of(const Plan& p) {
+inline std::vector<std::vector<reuse>> reuse_of(const plan& p) {
     std::vector<std::vector<access>> accesses(p.tasks.size());
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         accesses_of(p, p.tasks[i], accesses[i]);

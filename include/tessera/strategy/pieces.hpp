@@ -29,7 +29,6 @@ constexpr piece piece_of(const description& d, int which, const configuration& c
 }
 
 /// What all shards hold of an operand, shard by shard. To the gradient of what is added once (a bias) only its first parts add.
-// A template only so that what it uses is compiled where it is called, as others here.
 template <class Description, class Piece = piece>
 constexpr std::vector<Piece> pieces_of(const Description& d, int which, const configuration& c, const index_t* pool,
                                        held what) {

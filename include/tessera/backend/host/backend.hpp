@@ -25,26 +25,24 @@ struct backend_options {
     }
 };
 
-/// Backend for executor<> and session<> on this machine's processors. (A template only so that what it uses is compiled
-/// where it is used, not wherever the header is included.)
-template <class Plan>
-class basic_backend {
+/// Backend for executor<> and session<> on this machine's processors.
+class backend {
 public:
     using options = backend_options; ///< that a trainer and sharded hand on
 
     /// With the rows of a set of operators alone, as all of the following.
     template <OperatorSet Set = all_operators>
-    explicit basic_backend(const optimizer& update = {}, const backend_options& given = {}, Set = {})
+    explicit backend(const optimizer& update = {}, const backend_options& given = {}, Set = {})
         : optimizer_(update), options_(given), profile_(given.profile_path), rows_(rows_of<Set>()),
           catalog_(formats_, profile_, rows_) {}
     template <OperatorSet Set = all_operators>
-    basic_backend(const optimizer& update, const session_options& from, Set operators = {})
-        : basic_backend(update, together(from, {}), operators) {}
+    backend(const optimizer& update, const session_options& from, Set operators = {})
+        : backend(update, together(from, {}), operators) {}
     /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two
     /// profiles.
     template <OperatorSet Set = all_operators>
-    basic_backend(const optimizer& update, const session_options& from, const backend_options& own, Set operators = {})
-        : basic_backend(update, together(from, own), operators) {}
+    backend(const optimizer& update, const session_options& from, const backend_options& own, Set operators = {})
+        : backend(update, together(from, own), operators) {}
 
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return host::supports(r, what, math);
@@ -54,7 +52,7 @@ public:
     const backend_options& made_with() const { return options_; }
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.
-    void bind(Plan& p, const graph_view& g, const parameter_store* store) {
+    void bind(plan& p, const graph_view& g, const parameter_store* store) {
         require_own_names(g);
         std::vector<description> descriptions;
         for (int op = 0; op < g.op_count; ++op) {
@@ -64,9 +62,9 @@ public:
             }
             descriptions.push_back(g.describe(op));
         }
-        detail::chooser<Plan> choice(p, g, descriptions, store, catalog_, options_.how, options_.seed,
-                                     optimizer_.is_layerwise());
-        detail::binder<Plan>(p, formats_, optimizer_.state_count()).run(choice.run());
+        detail::chooser choice(p, g, descriptions, store, catalog_, options_.how, options_.seed,
+                               optimizer_.is_layerwise());
+        detail::binder(p, formats_, optimizer_.state_count()).run(choice.run());
         profile_.save();
     }
 
@@ -75,7 +73,7 @@ public:
 
     void start(int) {}
 
-    runnable prepare(const Plan& p, int index, const graph_view& g, const addresses& where) {
+    runnable prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
         const task& t = p.tasks[static_cast<std::size_t>(index)];
         owned<job> made;
         switch (t.kind) {
@@ -83,7 +81,7 @@ public:
             made = make_compute(p, t, g, where);
             break;
         case task_kind::copy:
-            made = owned<job>(new detail::copy_job<Plan>(p, t, where));
+            made = owned<job>(new detail::copy_job(p, t, where));
             break;
         case task_kind::sum:
             made = owned<job>(new detail::shared_job<tile_sum>(p, t, where));
@@ -107,8 +105,8 @@ public:
         case task_kind::update:
         case task_kind::norm:
             made = t.parts.empty()
-                       ? owned<job>(new detail::update_job<Plan>(p, t, where, rule_for(optimizer_, g, t.parameter)))
-                       : owned<job>(new detail::message_job<Plan>(p, t, g, where, optimizer_));
+                       ? owned<job>(new detail::update_job(p, t, where, rule_for(optimizer_, g, t.parameter)))
+                       : owned<job>(new detail::message_job(p, t, g, where, optimizer_));
             break;
         }
         job* const raw = made.get();
@@ -151,7 +149,7 @@ private:
         return own;
     }
 
-    owned<job> make_compute(const Plan& p, const task& t, const graph_view& g, const addresses& where) {
+    owned<job> make_compute(const plan& p, const task& t, const graph_view& g, const addresses& where) {
         const description& d = describe(g, t.op, where);
         bound_call b;
         b.call = call_of(p, t, g, d);
@@ -177,7 +175,7 @@ private:
         return detail::make_job(b, formats_, stream(where), rows_);
     }
 
-    owned<job> make_reorder(const Plan& p, const task& t, const addresses& where) {
+    owned<job> make_reorder(const plan& p, const task& t, const addresses& where) {
         const tile& a = p.tiles[static_cast<std::size_t>(t.reads[0])];
         const tile& b = p.tiles[static_cast<std::size_t>(t.writes[0])];
         return detail::make_reorder(formats_, {a.format, b.format, a.region.extents()}, where[t.reads[0]],
@@ -227,8 +225,6 @@ private:
     catalog catalog_;
     jobs_by_plan<prepared> prepared_;
 };
-
-using backend = basic_backend<plan>;
 
 } // namespace tessera::host
 

@@ -9,12 +9,10 @@
 
 namespace tessera::host::detail {
 
-// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
-template <class Plan>
 class binder {
 public:
     /// `states`: numbers of optimizer state for each of a parameter.
-    binder(Plan& p, const format_table& table, int states) : p_(p), table_(table), states_(states) {}
+    binder(plan& p, const format_table& table, int states) : p_(p), table_(table), states_(states) {}
 
     void run(const decisions& d) {
         for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
@@ -327,7 +325,7 @@ private:
         int op = 0, shard_number = 0, micro_batch = 0, tile = -1;
     };
 
-    Plan& p_;
+    plan& p_;
     const format_table& table_;
     int states_;
     std::vector<converted> converted_;

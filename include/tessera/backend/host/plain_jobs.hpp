@@ -8,11 +8,9 @@
 
 namespace tessera::host {
 
-// Templates of the call only so that the loops are compiled where a backend is used, not wherever the header is included.
-template <class Call>
 class plain_job : public job {
 public:
-    plain_job(const Call& b, const reference::operator_row<float>& row) : call_(b.call), row_(&row) {}
+    plain_job(const bound_call& b, const reference::operator_row<float>& row) : call_(b.call), row_(&row) {}
     void run(const run_state& run) override {
         call_.run = &run;
         reference::compute<float>(call_, *row_);
@@ -34,9 +32,8 @@ inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& 
     out.push_back(k);
 }
 
-template <class Call>
-owned<job> make_plain_job(const Call& b, const reference::operator_row<float>& row) {
-    return owned<job>(new plain_job<Call>(b, row));
+inline owned<job> make_plain_job(const bound_call& b, const reference::operator_row<float>& row) {
+    return owned<job>(new plain_job(b, row));
 }
 
 } // namespace tessera::host

@@ -27,10 +27,9 @@
 namespace tessera::host::detail {
 
 /// Fills a tile from regions of others (plain), or from whole tiles in any one format.
-template <class Plan>
 class copy_job : public job {
 public:
-    copy_job(const Plan& p, const task& t, const addresses& where) : how_(t.reduce), clear_(t.clear) {
+    copy_job(const plan& p, const task& t, const addresses& where) : how_(t.reduce), clear_(t.clear) {
         const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
         to_ = where[t.writes[0]];
         type_ = target.type;
@@ -130,10 +129,9 @@ inline kernels::formulas::update_numbers<float> numbers_of_step(const update_rul
 
 /// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it; or takes the squares that scale
 /// the parameter's steps).
-template <class Plan>
 class update_job : public job {
 public:
-    update_job(const Plan& p, const task& t, const addresses& where, const update_rule& how)
+    update_job(const plan& p, const task& t, const addresses& where, const update_rule& how)
         : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
         const bool takes_norms = t.kind == task_kind::norm;
         const tile& target = p.tiles[static_cast<std::size_t>(takes_norms ? t.reads[0] : t.writes[0])];
@@ -353,12 +351,11 @@ private:
 };
 
 /// The same for several parameters: one pass over those that lie side by side, in gradients, copies and state alike.
-template <class Plan>
 class message_job : public job {
 public:
-    message_job(const Plan& p, const task& t, const graph_view& g, const addresses& where, const optimizer& how) {
+    message_job(const plan& p, const task& t, const graph_view& g, const addresses& where, const optimizer& how) {
         for_each_part(t, [&](const task& one) {
-            passes_.emplace_back(new update_job<Plan>(p, one, where, rule_for(how, g, one.parameter)));
+            passes_.emplace_back(new update_job(p, one, where, rule_for(how, g, one.parameter)));
         });
         std::sort(passes_.begin(), passes_.end(),
                   [](const auto& a, const auto& b) { return std::less<>()(a->target(), b->target()); });
@@ -374,21 +371,20 @@ public:
     }
     std::size_t passes() const { return passes_.size(); }
     void run(const run_state& run) override {
-        for (const owned<update_job<Plan>>& x : passes_) {
+        for (const owned<update_job>& x : passes_) {
             x->run(run);
         }
     }
 
 private:
-    std::vector<owned<update_job<Plan>>> passes_;
+    std::vector<owned<update_job>> passes_;
 };
 
 /// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies, gradients compressed and their sum.
 template <class Work>
 class shared_job : public job {
 public:
-    template <class Plan>
-    shared_job(const Plan& p, const task& t, const addresses& where) : work_(p, t, where) {}
+    shared_job(const plan& p, const task& t, const addresses& where) : work_(p, t, where) {}
     void run(const run_state&) override { work_.run(); }
 
 private:

@@ -127,7 +127,7 @@ protected:
     strategy_view s_;
     strategy plain_;
     lower_options options_;
-    lowering::lowering_input<lower_options> in_;
+    lowering::lowering_input in_;
     plan plan_;
     network_paths paths_;
     program out_;

@@ -11,10 +11,9 @@
 namespace tessera::lowering {
 
 /// An operator's tasks backward for the micro-batch at hand, and what follows for its parameters.
-template <class Options>
-void backward_and_finish(const lowering_input<Options>& in, network_places& net, micro_batch_places& m,
-                         synchronization_places& sync, plan_writer& out, int op,
-                         backward_part part = backward_part::all) {
+inline void backward_and_finish(const lowering_input& in, network_places& net, micro_batch_places& m,
+                                synchronization_places& sync, plan_writer& out, int op,
+                                backward_part part = backward_part::all) {
     backward(in, net, m, out, op, part);
     if (part != backward_part::input) {
         finish_parameters(in, net, sync, out, op);
@@ -22,9 +21,8 @@ void backward_and_finish(const lowering_input<Options>& in, network_places& net,
 }
 
 /// True where the operator itself or another of its stage reads its results backward, or forward again.
-template <class Options>
-bool is_read_backward(const lowering_input<Options>& in, const std::vector<int>& stage, int op,
-                      const std::vector<char>& again) {
+inline bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op,
+                             const std::vector<char>& again) {
     const auto reads = [&](int by, int operand) {
         const bool needed = in.needs_gradient[at(in.g.ops[by].output)] != 0;
         for (int o = 0; o < in.desc(by).operands.size() && needed; ++o) {
@@ -53,8 +51,7 @@ bool is_read_backward(const lowering_input<Options>& in, const std::vector<int>&
 }
 
 /// Forgets what an operator has made of a micro-batch.
-template <class Options>
-void forget_results(const lowering_input<Options>& in, micro_batch_places& m, int op) {
+inline void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
     m.values[at(in.g.ops[op].output)] = {};
     m.gathered_values[at(in.g.ops[op].output)].clear();
     for (auto& [key, states] : m.intermediates) {
@@ -66,9 +63,8 @@ void forget_results(const lowering_input<Options>& in, micro_batch_places& m, in
 
 /// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads is the second time's, so
 /// that the memory of the first is free after forward.
-template <class Options>
-void recompute(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
-               const action_order& order, int stage) {
+inline void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                      const action_order& order, int stage) {
     if (m.recomputed[at(stage)] != 0) {
         return;
     }
@@ -94,9 +90,8 @@ void recompute(const lowering_input<Options>& in, network_places& net, micro_bat
 }
 
 /// A network that is lowered action after action.
-template <class Options>
 struct network_lowering {
-    const lowering_input<Options>& in;
+    const lowering_input& in;
     action_order order;
     plan_writer out;
     micro_batch_list all{};
@@ -107,8 +102,7 @@ struct network_lowering {
 
 /// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics before the first one is
 /// normalized, and of the statistics' gradient before the first one's input has its own.
-template <class Options>
-void perform_jointly(network_lowering<Options>& x, const action& now) {
+inline void perform_jointly(network_lowering& x, const action& now) {
     const auto each = [&](const auto& work) {
         for (const int m : x.together) {
             work(select(x.all, x.out, m));
@@ -146,8 +140,7 @@ void perform_jointly(network_lowering<Options>& x, const action& now) {
 }
 
 /// One action of a stage. One that has a batch norm over all micro-batches waits for theirs.
-template <class Options>
-void perform(network_lowering<Options>& x, const action& now) {
+inline void perform(network_lowering& x, const action& now) {
     micro_batch_places& m = select(x.all, x.out, now.micro_batch);
     const std::vector<int>& ops = x.order.stages[at(now.stage)];
     bool joint = false;

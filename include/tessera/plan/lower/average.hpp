@@ -8,9 +8,8 @@
 namespace tessera::lowering {
 
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
-template <class Options>
-void update_copies(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                   plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
+inline void update_copies(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                          plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
     const std::vector<int> sources = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> own(copies.size());
     std::size_t used = 0;
@@ -42,8 +41,7 @@ void update_copies(const lowering_input<Options>& in, const network_places& net,
 }
 
 /// At the end of a step: each member averages a slice and hands it to all.
-template <class Options>
-void average_copies(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+inline void average_copies(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
     const bool due = in.averages() && (out.step + 1) % in.s.sync->average_every == 0;
     for (std::size_t k = 0; due && k < sync.averaged.size(); ++k) {
         const auto& [parameter, copies] = sync.averaged[k];

@@ -11,8 +11,7 @@ namespace tessera::lowering {
 enum class backward_part : std::uint8_t { all, input, weight };
 
 /// True where gradients of weights can wait until the inputs' are done: no gradient of an intermediate needs the same sums.
-template <class Options>
-bool splits_backward(const lowering_input<Options>& in, int op) {
+inline bool splits_backward(const lowering_input& in, int op) {
     for (const operand& x : in.desc(op).operands) {
         if (x.kind == operand_kind::intermediate && x.differentiable) {
             return false;
@@ -21,16 +20,14 @@ bool splits_backward(const lowering_input<Options>& in, int op) {
     return true;
 }
 
-template <class Options>
-bool has_gradient(const lowering_input<Options>& in, const micro_batch_places& m, int op) {
+inline bool has_gradient(const lowering_input& in, const micro_batch_places& m, int op) {
     const int tensor = in.g.ops[op].output;
     return in.needs_gradient[at(tensor)] != 0 && (!m.gradients[at(tensor)].pieces.empty() || in.g.is_loss(op));
 }
 
 /// The tile with the gradient of a shard's output.
-template <class Options>
-int output_gradient(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int op, const shard& s,
-                    pass what) {
+inline int output_gradient(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op, const shard& s,
+                           pass what) {
     const int tensor = in.g.ops[op].output;
     return need(
         out, m.gradients[at(tensor)], m.gathered_gradients[at(tensor)],
@@ -40,9 +37,8 @@ int output_gradient(const lowering_input<Options>& in, micro_batch_places& m, pl
 
 /// Registers a shard's contribution to a gradient: a summand of its own, except that replicas (and the shards that pass
 /// different parts of a partial tensor, whose gradients are equal) are copies of one.
-template <class Options>
-void contribute(const lowering_input<Options>& in, network_places& net, const micro_batch_places& m, plan_writer& out,
-                located& to, int op, int which, const shard& s, const box& region, int t) {
+inline void contribute(const lowering_input& in, network_places& net, const micro_batch_places& m, plan_writer& out,
+                       located& to, int op, int which, const shard& s, const box& region, int t) {
     std::vector<index_t>& keys = net.contribution_keys;
     keys.resize(out.p.tiles.size(), -1);
     const index_t side = out[t].kind == tile_kind::parameter_gradient && in.is_mirrored(m.number) ? 32768 : 0;
@@ -69,9 +65,8 @@ void contribute(const lowering_input<Options>& in, network_places& net, const mi
 }
 
 /// The gradient of an addition or a flattening is its output's.
-template <class Options>
-void pass_gradient(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                   int op) {
+inline void pass_gradient(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                          int op) {
     const description& d = in.desc(op);
     for (const shard& s : m.shards[at(op)]) {
         if (in.is_empty(s, op)) {
@@ -98,9 +93,8 @@ struct waiting_sum {
 };
 
 /// A tile for a shard's gradient of a parameter. The first micro-batch's is where the others' are added.
-template <class Options>
-int emit_parameter(const lowering_input<Options>& in, network_places& net, const micro_batch_places& m,
-                   plan_writer& out, int op, int which, int number, const shard& s, std::vector<waiting_sum>& sums) {
+inline int emit_parameter(const lowering_input& in, network_places& net, const micro_batch_places& m, plan_writer& out,
+                          int op, int which, int number, const shard& s, std::vector<waiting_sum>& sums) {
     const int parameter = in.g.ops[op].parameters[in.desc(op).operands[which].slot];
     const box region = in.region_of(op, which, s);
     const bool mirrored = in.is_mirrored(m.number);
@@ -120,9 +114,8 @@ int emit_parameter(const lowering_input<Options>& in, network_places& net, const
 }
 
 /// A tile for a shard's gradient of an operand.
-template <class Options>
-int emit(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
-         int which, int number, const shard& s, std::vector<waiting_sum>& sums) {
+inline int emit(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                int which, int number, const shard& s, std::vector<waiting_sum>& sums) {
     const operand& x = in.desc(op).operands[which];
     if (x.kind == operand_kind::parameter) {
         return emit_parameter(in, net, m, out, op, which, number, s, sums);
@@ -141,9 +134,8 @@ int emit(const lowering_input<Options>& in, network_places& net, micro_batch_pla
 }
 
 /// One task for every shard that makes some gradients, which come from nest `k`.
-template <class Options>
-void backward_nest(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                   int op, int k, std::uint32_t emits, pass what) {
+inline void backward_nest(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                          int op, int k, std::uint32_t emits, pass what) {
     const description& d = in.desc(op);
     const std::vector<shard>& all = m.shards[at(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -209,9 +201,8 @@ void backward_nest(const lowering_input<Options>& in, network_places& net, micro
 }
 
 /// What of the gradients comes from nest `k`.
-template <class Options>
-void backward_nests(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                    int op, int k, backward_part part) {
+inline void backward_nests(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                           int op, int k, backward_part part) {
     const description& d = in.desc(op);
     const bool splits = part != backward_part::all && splits_backward(in, op);
     std::uint32_t wanted = 0;
@@ -230,9 +221,8 @@ void backward_nests(const lowering_input<Options>& in, network_places& net, micr
 }
 
 /// An operator's tasks backward.
-template <class Options>
-void backward(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
-              backward_part part = backward_part::all) {
+inline void backward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                     backward_part part = backward_part::all) {
     const bool waits = part == backward_part::weight;
     if (!has_gradient(in, m, op) || (waits && !splits_backward(in, op))) {
         return; // there is nothing, or nothing that has waited

@@ -12,8 +12,7 @@
 namespace tessera::lowering {
 
 /// Refuses options, and numbers of micro-batches and of steps.
-template <class Options>
-void check_options(const lowering_input<Options>& in) {
+inline void check_options(const lowering_input& in) {
     using tessera::detail::broken;
     const int count = in.s.micro_batches;
     const int outside = in.o.output_gradient;
@@ -48,8 +47,7 @@ void check_options(const lowering_input<Options>& in) {
 }
 
 /// Refuses stages and schedules; then what synchronizes gradients and parameters.
-template <class Options>
-void check_rules(const lowering_input<Options>& in) {
+inline void check_rules(const lowering_input& in) {
     const schedule_facts facts = facts_of(in.s);
     require(in.g, check_stages(in.g, in.s, facts));
     require(in.g, in.trains() ? check_training(in.g, in.s, facts) : problem{});

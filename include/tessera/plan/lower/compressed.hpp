@@ -24,9 +24,8 @@ inline int residual_tile(synchronization_places& sync, plan_writer& out, int sou
 }
 
 /// A task on the device of a contribution that writes its code; returns the code.
-template <class Options>
-int add_compression(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out, int number,
-                    int source) {
+inline int add_compression(const lowering_input& in, synchronization_places& sync, plan_writer& out, int number,
+                           int source) {
     const int parameter = out[source].tensor;
     const int device = out[source].device;
     const index_t volume = out[source].region.volume();
@@ -52,9 +51,8 @@ int add_compression(const lowering_input<Options>& in, synchronization_places& s
 }
 
 /// Bytes on the wire: each of n members reads the codes of the devices other than its own, of 4 compression_setting::words() bytes.
-template <class Options>
-void send_compressed(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                     const sent_message& sent) {
+inline void send_compressed(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                            const sent_message& sent) {
     std::vector<std::vector<int>> sent_codes; // by slice
     for (const sent_slice& x : sent.slices) {
         sent_codes.emplace_back();

@@ -41,9 +41,8 @@ struct message_reduction {
 };
 
 /// A task that sums a slice of contributions to each of some slices into tiles, with their squares where they are wanted.
-template <class Options>
-void add_reduce(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                const sent_message& sent, const std::vector<message_sum>& all, const message_reduction& x) {
+inline void add_reduce(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                       const sent_message& sent, const std::vector<message_sum>& all, const message_reduction& x) {
     const int parameter = all[0].of->what.parameter;
     std::vector<int> norms;
     for (std::size_t i = 0; i < all.size() && x.squares && in.clips(); ++i) {
@@ -76,9 +75,8 @@ void add_reduce(const lowering_input<Options>& in, synchronization_places& sync,
 }
 
 /// Every member sums and updates a slice; the sum is kept only where its update waits.
-template <class Options>
-void send_sliced(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                 const sent_message& sent) {
+inline void send_sliced(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                        const sent_message& sent) {
     const int members = sent.members();
     const bool in_slices = out[sent.slices[0].copies[0].tile].slices > 1;
     const bool keeps = in.updates_wait() && (members > 1 || in.sums_first());
@@ -118,9 +116,8 @@ inline int sum_tile(synchronization_places& sync, plan_writer& out, int paramete
 }
 
 /// Every member sums a slice and hands it to all; each updates its copy. Returns what arrives, whose updates come after all sums.
-template <class Options>
-std::vector<reduced_slices> send_all_reduce(const lowering_input<Options>& in, synchronization_places& sync,
-                                            plan_writer& out, const sent_message& sent) {
+inline std::vector<reduced_slices> send_all_reduce(const lowering_input& in, synchronization_places& sync,
+                                                   plan_writer& out, const sent_message& sent) {
     const int members = sent.members();
     const gradient_slice& what = sent.slices[0].what;
     std::vector<message_sum> sums;
@@ -160,9 +157,8 @@ inline std::vector<std::vector<int>> sources_by_member(const plan_writer& out, c
 }
 
 /// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more round. Returns what arrives.
-template <class Options>
-std::vector<reduced_slices> send_ring(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                                      const sent_message& sent) {
+inline std::vector<reduced_slices> send_ring(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                                             const sent_message& sent) {
     const std::vector<sent_slice>& all = sent.slices;
     const int members = sent.members();
     std::vector<std::vector<std::vector<int>>> by_member; // of every slice: contributions
@@ -232,9 +228,8 @@ std::vector<reduced_slices> send_ring(const lowering_input<Options>& in, synchro
     return arrived;
 }
 
-template <class Options>
-void send_to_server(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                    const sent_message& sent) {
+inline void send_to_server(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                           const sent_message& sent) {
     const std::size_t members = sent.slices[0].copies.size();
     const std::size_t server = at(sent.server) % members;
     const int device = sent.slices[0].copies[server].device;
@@ -262,9 +257,8 @@ void send_to_server(const lowering_input<Options>& in, synchronization_places& s
 }
 
 /// The tasks of a message among its members.
-template <class Options>
-void send_among(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                const sent_message& sent) {
+inline void send_among(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                       const sent_message& sent) {
     std::vector<reduced_slices> arrived;
     switch (sent.how) {
     case exchange::sliced:

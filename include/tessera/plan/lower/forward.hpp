@@ -8,8 +8,7 @@
 namespace tessera::lowering {
 
 /// True where no intermediate has to be reduced between shards, so that all nests make one task.
-template <class Options>
-bool fuses(const lowering_input<Options>& in, int op) {
+inline bool fuses(const lowering_input& in, int op) {
     for (int k = 0; k + 1 < in.desc(op).nests.size(); ++k) {
         if (in.added_parts(op, k) > 1) {
             return false;
@@ -19,9 +18,8 @@ bool fuses(const lowering_input<Options>& in, int op) {
 }
 
 /// The tile that a shard reads an operand from; of its own output: where it has made it, or -1.
-template <class Options>
-int read_tile(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
-              int which, const shard& s, pass what) {
+inline int read_tile(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                     int which, const shard& s, pass what) {
     const operand& x = in.desc(op).operands[which];
     switch (x.kind) {
     case operand_kind::input:
@@ -44,9 +42,8 @@ int read_tile(const lowering_input<Options>& in, network_places& net, micro_batc
 }
 
 /// A tile for what a shard makes: its output, or an intermediate.
-template <class Options>
-int output_tile(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
-                int which, const shard& s) {
+inline int output_tile(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                       int which, const shard& s) {
     const description& d = in.desc(op);
     const operand& x = d.operands[which];
     const box region = in.region_of(op, which, s);
@@ -72,9 +69,8 @@ int output_tile(const lowering_input<Options>& in, network_places& net, micro_ba
 }
 
 /// One task for nests `first` to `last` of every shard.
-template <class Options>
-void forward_nests(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                   int op, int first, int last, pass what) {
+inline void forward_nests(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                          int op, int first, int last, pass what) {
     const description& d = in.desc(op);
     const std::vector<shard>& all = m.shards[at(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -111,8 +107,7 @@ void forward_nests(const lowering_input<Options>& in, network_places& net, micro
 }
 
 /// A view renames indices: its output is its input's memory.
-template <class Options>
-void take_view(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int op) {
+inline void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op) {
     const description& d = in.desc(op);
     const int from = in.g.ops[op].inputs[0];
     const int to = in.g.ops[op].output;
@@ -131,9 +126,8 @@ void take_view(const lowering_input<Options>& in, micro_batch_places& m, plan_wr
 }
 
 /// An operator's tasks forward. `again`: to have the results once more for backward.
-template <class Options>
-void forward(const lowering_input<Options>& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
-             bool again = false) {
+inline void forward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
+                    bool again = false) {
     if (in.g.facts(op).view) {
         take_view(in, m, out, op);
         return;

@@ -32,12 +32,10 @@ namespace lowering {
 inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// What lowering reads.
-// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
-template <class Options>
 struct lowering_input {
     graph_view g;
     strategy_view s;
-    Options o;
+    lower_options o;
     int devices = 1;
     std::vector<description> descriptions; ///< by operator
     std::vector<char> needs_gradient;      ///< by tensor
@@ -45,7 +43,7 @@ struct lowering_input {
     std::vector<char> layerwise;           ///< by parameter: its steps are scaled by norms of all of it
     bool joint_statistics = false;         ///< batch norms take theirs over all micro-batches together
 
-    lowering_input(const graph_view& network, const strategy_view& how, int device_count, const Options& options)
+    lowering_input(const graph_view& network, const strategy_view& how, int device_count, const lower_options& options)
         : g(network), s(how), o(options), devices(device_count), needs_gradient(at(network.tensor_count), 0),
           first_user(first_users_of(network)), layerwise(at(network.parameter_count), 0) {
         descriptions.reserve(at(g.op_count));

@@ -14,8 +14,7 @@ namespace tessera {
 namespace lowering {
 
 /// A plan without tiles and tasks: what it says of itself.
-template <class Options>
-plan_writer empty_plan(const lowering_input<Options>& in) {
+inline plan_writer empty_plan(const lowering_input& in) {
     plan_writer out;
     out.p.devices = in.devices;
     out.p.kind = in.o.kind;
@@ -34,8 +33,7 @@ plan_writer empty_plan(const lowering_input<Options>& in) {
 }
 
 /// Room for about as many tiles and tasks as there will be: growing by doubling would move them, and touch new pages, several times.
-template <class Options>
-void reserve(const lowering_input<Options>& in, plan_writer& out) {
+inline void reserve(const lowering_input& in, plan_writer& out) {
     std::size_t shards = 0;
     for (int op = 0; op < in.g.op_count; ++op) {
         shards += at(in.config(op).shards());
@@ -46,8 +44,7 @@ void reserve(const lowering_input<Options>& in, plan_writer& out) {
 }
 
 /// One step of training, or one evaluation.
-template <class Options>
-void lower_step(network_lowering<Options>& x) {
+inline void lower_step(network_lowering& x) {
     const std::size_t losses = actions_until_losses(x.in, x.order);
     for (std::size_t i = 0; i < x.order.actions.size(); ++i) {
         x.sync.holds = i < losses;
@@ -62,12 +59,11 @@ void lower_step(network_lowering<Options>& x) {
 
 /// The logical plan of a network under a strategy. The strategy must keep the rules (see require()). Throws tessera::error for micro-batches,
 /// stages or a schedule that do not fit the network or each other.
-template <class Options = lower_options>
-plan lower(const graph_view& g, const strategy_view& s, int devices, const Options& options = {}) {
-    const lowering::lowering_input<Options> in(g, s, devices, options);
+inline plan lower(const graph_view& g, const strategy_view& s, int devices, const lower_options& options = {}) {
+    const lowering::lowering_input in(g, s, devices, options);
     check_options(in);
     check_rules(in);
-    lowering::network_lowering<Options> x{in, arrange(in), empty_plan(in)};
+    lowering::network_lowering x{in, arrange(in), empty_plan(in)};
     reserve(in, x.out);
     x.net = place_network(in, x.out, x.all, x.order.stages.size(), x.order.sweeps);
     if (in.o.output_gradient >= 0) {

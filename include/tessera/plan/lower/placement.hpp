@@ -9,8 +9,7 @@
 namespace tessera::lowering {
 
 /// The device of the shard of the first samples that is otherwise as `s`, not mirrored and no copy.
-template <class Options>
-int first_replica(const lowering_input<Options>& in, int op, const shard& s) {
+inline int first_replica(const lowering_input& in, int op, const shard& s) {
     const configuration& c = in.config(op);
     const description& d = in.desc(op);
     const int l = statistics_loop(d); // what has running statistics takes them over samples
@@ -23,8 +22,7 @@ int first_replica(const lowering_input<Options>& in, int op, const shard& s) {
 }
 
 /// Where a shard's part of a parameter is stored. Running statistics stay with the shards that make them.
-template <class Options>
-int home_of(const lowering_input<Options>& in, int op, int which, const shard& s) {
+inline int home_of(const lowering_input& in, int op, int which, const shard& s) {
     const operand_kind kind = in.desc(op).operands[which].kind;
     if (kind == operand_kind::state && in.s.statistics == statistics_over::replica) {
         return first_replica(in, op, s);
@@ -33,9 +31,8 @@ int home_of(const lowering_input<Options>& in, int op, int which, const shard& s
 }
 
 /// The tile of a shard's part of a parameter where it is stored.
-template <class Options>
-int parameter_tile(const lowering_input<Options>& in, network_places& net, plan_writer& out, int op, int which,
-                   const shard& s) {
+inline int parameter_tile(const lowering_input& in, network_places& net, plan_writer& out, int op, int which,
+                          const shard& s) {
     const int parameter = in.g.ops[op].parameters[in.desc(op).operands[which].slot];
     const box region = in.region_of(op, which, s);
     const int home = home_of(in, op, which, s);
@@ -50,9 +47,8 @@ int parameter_tile(const lowering_input<Options>& in, network_places& net, plan_
 }
 
 /// Of all parameters of an operator's shards.
-template <class Options>
-void place_parameters(const lowering_input<Options>& in, network_places& net, plan_writer& out, int op,
-                      const std::vector<shard>& shards) {
+inline void place_parameters(const lowering_input& in, network_places& net, plan_writer& out, int op,
+                             const std::vector<shard>& shards) {
     for (const shard& s : shards) {
         for (int o = 0; o < in.desc(op).operands.size(); ++o) {
             const operand_kind k = in.desc(op).operands[o].kind;
@@ -64,9 +60,8 @@ void place_parameters(const lowering_input<Options>& in, network_places& net, pl
 }
 
 /// What a shard reads a parameter from: where it is stored, or a copy of it for this run.
-template <class Options>
-int parameter_value(const lowering_input<Options>& in, network_places& net, const micro_batch_places& m,
-                    plan_writer& out, int op, int which, const shard& s, pass what) {
+inline int parameter_value(const lowering_input& in, network_places& net, const micro_batch_places& m, plan_writer& out,
+                           int op, int which, const shard& s, pass what) {
     const int stored = parameter_tile(in, net, out, op, which, s);
     if (out[stored].slices > 1) {
         return whole_parameter(in, net, m, out, op, which, stored, what);
@@ -87,8 +82,7 @@ int parameter_value(const lowering_input<Options>& in, network_places& net, cons
 }
 
 /// The first operator that reads a tensor.
-template <class Options>
-int reader_of(const lowering_input<Options>& in, int tensor) {
+inline int reader_of(const lowering_input& in, int tensor) {
     for (int op = 0; op < in.g.op_count; ++op) {
         for (int t : in.g.ops[op].inputs) {
             if (t == tensor) {
@@ -100,8 +94,7 @@ int reader_of(const lowering_input<Options>& in, int tensor) {
 }
 
 /// An input of the network goes to the device that stores the parameters, and from there to the shards.
-template <class Options>
-void take_in(const lowering_input<Options>& in, plan_writer& out, int tensor, piece& where) {
+inline void take_in(const lowering_input& in, plan_writer& out, int tensor, piece& where) {
     const element type = in.g.tensors[tensor].type;
     const int t = add_tile(out, tile_kind::activation, tensor, where.region, in.s.parameters_on, type);
     add_copy(out, reader_of(in, tensor), in.trains() ? pass::forward : pass::evaluate, where.tile, t);
@@ -110,8 +103,7 @@ void take_in(const lowering_input<Options>& in, plan_writer& out, int tensor, pi
 }
 
 /// The inputs of the network, by tensor.
-template <class Options>
-std::vector<located> place_inputs(const lowering_input<Options>& in, plan_writer& out) {
+inline std::vector<located> place_inputs(const lowering_input& in, plan_writer& out) {
     std::vector<located> values(at(in.g.tensor_count));
     for (int t = 0; t < in.g.tensor_count; ++t) {
         const tensor_node& n = in.g.tensors[t];
@@ -129,8 +121,7 @@ std::vector<located> place_inputs(const lowering_input<Options>& in, plan_writer
 }
 
 /// A micro-batch of which nothing but the inputs is there.
-template <class Options>
-void forget_step(const lowering_input<Options>& in, const network_places& net, micro_batch_places& m) {
+inline void forget_step(const lowering_input& in, const network_places& net, micro_batch_places& m) {
     m.values = net.inputs;
     m.gathered_values.assign(at(in.g.tensor_count), {});
     m.gradients.assign(at(in.g.tensor_count), {});
@@ -140,8 +131,7 @@ void forget_step(const lowering_input<Options>& in, const network_places& net, m
 }
 
 /// Forgets what the step before has left, for a step that takes `sweeps` micro-batches forward and backward; parameters stay.
-template <class Options>
-void forget_step(const lowering_input<Options>& in, network_places& net, int sweeps) {
+inline void forget_step(const lowering_input& in, network_places& net, int sweeps) {
     net.parameter_gradients.assign(at(in.g.parameter_count), {});
     net.accumulators.assign(at(in.g.op_count), {});
     net.forwards_left.assign(at(in.g.op_count), sweeps);
@@ -158,9 +148,8 @@ void forget_step(const lowering_input<Options>& in, network_places& net, int swe
 
 /// Everything that lies somewhere before anything is computed. Parameters live where a shard needs them, also one that a short batch leaves without
 /// samples.
-template <class Options>
-network_places place_network(const lowering_input<Options>& in, plan_writer& out,
-                             std::vector<micro_batch_places>& micro_batches, std::size_t stages, int sweeps) {
+inline network_places place_network(const lowering_input& in, plan_writer& out,
+                                    std::vector<micro_batch_places>& micro_batches, std::size_t stages, int sweeps) {
     network_places net;
     net.inputs = place_inputs(in, out);
     net.parameters.resize(at(in.g.parameter_count));

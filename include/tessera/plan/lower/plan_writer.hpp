@@ -45,9 +45,8 @@ inline int add_slice_tile(plan_writer& out, int parameter, const box& region, in
 }
 
 /// An intermediate of a shard of an operator, or its gradient; a joint one is of no micro-batch, but of all.
-template <class Options>
-int add_intermediate(const lowering_input<Options>& in, plan_writer& out, tile_kind kind, int op, int which,
-                     const box& region, int device, element type) {
+inline int add_intermediate(const lowering_input& in, plan_writer& out, tile_kind kind, int op, int which,
+                            const box& region, int device, element type) {
     const int t = add_tile(out, kind, op * max_operands + which, region, device, type);
     out[t].micro_batch = in.is_joint(op) ? -1 : out[t].micro_batch;
     return t;
@@ -67,9 +66,8 @@ inline task& add_task(plan_writer& out, task_kind kind, int op, pass what, int s
 }
 
 /// Nests `first` to `last` of a shard.
-template <class Options>
-task& add_compute(const lowering_input<Options>& in, plan_writer& out, int op, pass what, int number, const shard& s,
-                  int first, int last) {
+inline task& add_compute(const lowering_input& in, plan_writer& out, int op, pass what, int number, const shard& s,
+                         int first, int last) {
     const description& d = in.desc(op);
     task& t = add_task(out, task_kind::compute, op, what, number, s.device);
     t.first_nest = first;

@@ -78,18 +78,16 @@ inline std::vector<int> equal_parts(const located& from, const box& region) {
     return result;
 }
 
-template <class Options>
-int need_value(const lowering_input<Options>& in, micro_batch_places& m, plan_writer& out, int tensor,
-               const box& region, const shard& s, int op, pass what) {
+inline int need_value(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor, const box& region,
+                      const shard& s, int op, pass what) {
     const int part = in.config(op).partial > 1 ? s.part : -1;
     return need(out, m.values[at(tensor)], m.gathered_values[at(tensor)],
                 {tile_kind::activation, tensor, in.g.tensors[tensor].type, region, s.device, part}, op, what);
 }
 
 /// The state of an intermediate that a shard takes part in.
-template <class Options>
-intermediate_state& intermediate_of(const lowering_input<Options>& in, network_places& net, micro_batch_places& m,
-                                    int op, int which, const shard& s) {
+inline intermediate_state& intermediate_of(const lowering_input& in, network_places& net, micro_batch_places& m, int op,
+                                           int which, const shard& s) {
     intermediate_list& all = in.is_joint(op) ? net.joint_intermediates : m.intermediates;
     std::size_t i = 0;
     while (i < all.size() && all[i].first != op * max_operands + which) {
@@ -188,9 +186,8 @@ inline located sum_in_slices(plan_writer& out, intermediate_pieces& from, const 
 }
 
 /// The tile with a shard's intermediate or its gradient, summed over all parts.
-template <class Options>
-int need_intermediate(const lowering_input<Options>& in, plan_writer& out, intermediate_pieces& from, tile_kind kind,
-                      int op, int which, const shard& s, pass what) {
+inline int need_intermediate(const lowering_input& in, plan_writer& out, intermediate_pieces& from, tile_kind kind,
+                             int op, int which, const shard& s, pass what) {
     const needed_tile x{kind, op * max_operands + which, in.desc(op).operands[which].type, in.region_of(op, which, s),
                         s.device};
     const int before = out.tile_count();

@@ -20,9 +20,8 @@ inline void keep(plan_writer& out, int tensor, const located& where) {
 }
 
 /// Losses; in evaluation what goes into them; what is wanted besides; gradients, where they are asked for.
-template <class Options>
-void collect_results(const lowering_input<Options>& in, const network_places& net,
-                     const std::vector<micro_batch_places>& micro_batches, plan_writer& out) {
+inline void collect_results(const lowering_input& in, const network_places& net,
+                            const std::vector<micro_batch_places>& micro_batches, plan_writer& out) {
     for (int op = 0; op < in.g.op_count; ++op) {
         for (std::size_t m = 0; m < micro_batches.size() && in.g.is_loss(op); ++m) {
             const auto keep_tensor = [&](int t) { keep(out, t, micro_batches[m].values[at(t)]); };

@@ -50,8 +50,7 @@ inline bool is_sliceable(const network_places& net, int parameter) {
 }
 
 /// Takes the slices of a parameter as another plan has stored them, those too of devices that run nothing that reads them here.
-template <class Options>
-void take_stored_slices(const lowering_input<Options>& in, network_places& net, plan_writer& out, int parameter) {
+inline void take_stored_slices(const lowering_input& in, network_places& net, plan_writer& out, int parameter) {
     located& all = net.parameters[at(parameter)];
     std::vector<piece> pieces;
     for (const std::vector<piece>& copies : groups_of(all)) {
@@ -84,8 +83,7 @@ void take_stored_slices(const lowering_input<Options>& in, network_places& net, 
 }
 
 /// Turns every copy of a trained parameter's shard into a slice of it. Where shards of one parameter overlap, they stay whole.
-template <class Options>
-void shard_parameters(const lowering_input<Options>& in, network_places& net, plan_writer& out) {
+inline void shard_parameters(const lowering_input& in, network_places& net, plan_writer& out) {
     if (in.s.sync == nullptr || !in.s.sync->shards_parameters) {
         return;
     }
@@ -113,9 +111,8 @@ void shard_parameters(const lowering_input<Options>& in, network_places& net, pl
 
 /// The tile that holds a parameter's shard whole, for one micro-batch's forward or backward; made for all devices on which the operator's shards
 /// need it at once.
-template <class Options>
-int whole_parameter(const lowering_input<Options>& in, network_places& net, const micro_batch_places& m,
-                    plan_writer& out, int op, int which, int stored, pass what) {
+inline int whole_parameter(const lowering_input& in, network_places& net, const micro_batch_places& m, plan_writer& out,
+                           int op, int which, int stored, pass what) {
     const bool forward = what == pass::forward || what == pass::evaluate;
     const auto known = [&](int of) {
         for (const whole_copy& w : net.whole_copies) {

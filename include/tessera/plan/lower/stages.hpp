@@ -16,8 +16,7 @@ struct action_order {
 };
 
 /// For every stage those that read what it makes.
-template <class Options>
-std::vector<std::vector<int>> stages_after(const lowering_input<Options>& in, std::size_t stages) {
+inline std::vector<std::vector<int>> stages_after(const lowering_input& in, std::size_t stages) {
     std::vector<std::vector<int>> after(stages);
     for (int op = 0; op < in.g.op_count; ++op) {
         for (int t : in.g.ops[op].inputs) {
@@ -39,8 +38,7 @@ std::vector<std::vector<int>> stages_after(const lowering_input<Options>& in, st
 }
 
 /// The actions of all stages and micro-batches: a schedule's, or micro-batches one after the other through all stages.
-template <class Options>
-std::vector<action> all_actions(const lowering_input<Options>& in, int stages) {
+inline std::vector<action> all_actions(const lowering_input& in, int stages) {
     std::vector<action> all;
     if (in.s.schedule != nullptr) {
         const std::vector<std::vector<int>> after = stages_after(in, at(stages));
@@ -77,8 +75,7 @@ inline std::vector<action> joint_actions(const std::vector<action>& all, int sta
 }
 
 /// Decides on the actions and their order.
-template <class Options>
-action_order arrange(const lowering_input<Options>& in) {
+inline action_order arrange(const lowering_input& in) {
     action_order order;
     for (int op = 0; op < in.g.op_count; ++op) {
         const std::size_t stage = at(in.config(op).stage);
@@ -104,8 +101,7 @@ action_order arrange(const lowering_input<Options>& in) {
 }
 
 /// How many actions of the stages there are until all losses are known. No parameter changes before: a step whose loss is not finite changes nothing.
-template <class Options>
-std::size_t actions_until_losses(const lowering_input<Options>& in, const action_order& order) {
+inline std::size_t actions_until_losses(const lowering_input& in, const action_order& order) {
     std::size_t until = 0;
     for (std::size_t i = 0; i < order.actions.size(); ++i) {
         for (const int op : order.stages[at(order.actions[i].stage)]) {

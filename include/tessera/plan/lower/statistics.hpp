@@ -25,8 +25,7 @@ struct running_update {
     index_t samples = 0;
 };
 
-template <class Options>
-void add_running(const lowering_input<Options>& in, plan_writer& out, int op, const shard& s, const running_update& x) {
+inline void add_running(const lowering_input& in, plan_writer& out, int op, const shard& s, const running_update& x) {
     const description& d = in.desc(op);
     task& t = add_compute(in, out, op, pass::update, x.shard_number, s, 0, 0);
     t.value[d.find_operand(operand_kind::intermediate, 0)] = x.source;
@@ -38,8 +37,7 @@ void add_running(const lowering_input<Options>& in, plan_writer& out, int op, co
 }
 
 /// A tile for a sum of a shard's statistics over all micro-batches.
-template <class Options>
-int add_statistics(const lowering_input<Options>& in, plan_writer& out, int op, int which, const shard& s) {
+inline int add_statistics(const lowering_input& in, plan_writer& out, int op, int which, const shard& s) {
     const int sum = add_intermediate(in, out, tile_kind::intermediate, op, which, in.region_of(op, which, s), s.device,
                                      in.desc(op).operands[which].type);
     out[sum].micro_batch = -1;
@@ -47,9 +45,8 @@ int add_statistics(const lowering_input<Options>& in, plan_writer& out, int op, 
 }
 
 /// The tile with a shard's statistics over all micro-batches.
-template <class Options>
-int whole_statistics(const lowering_input<Options>& in, network_places& net, micro_batch_list& all, plan_writer& out,
-                     int op, int which, int number, const shard& s) {
+inline int whole_statistics(const lowering_input& in, network_places& net, micro_batch_list& all, plan_writer& out,
+                            int op, int which, int number, const shard& s) {
     const int last = out.micro_batch;
     if (all.size() == 1 || in.is_joint(op)) {
         return read_tile(in, net, all[at(last)], out, op, which, s, pass::update);
@@ -65,9 +62,8 @@ int whole_statistics(const lowering_input<Options>& in, network_places& net, mic
 }
 
 /// Where every shard of samples takes its own statistics, the running ones follow those of the first that has samples.
-template <class Options>
-void update_from_first(const lowering_input<Options>& in, network_places& net, micro_batch_list& all, plan_writer& out,
-                       int op) {
+inline void update_from_first(const lowering_input& in, network_places& net, micro_batch_list& all, plan_writer& out,
+                              int op) {
     const description& d = in.desc(op);
     const int running = d.find_operand(operand_kind::state, 2);
     const int statistics = d.find_operand(operand_kind::intermediate, 0);
@@ -107,9 +103,8 @@ void update_from_first(const lowering_input<Options>& in, network_places& net, m
 }
 
 /// Running statistics follow the statistics of the whole batch, once for every copy of them.
-template <class Options>
-void update_running(const lowering_input<Options>& in, network_places& net, micro_batch_list& all, plan_writer& out,
-                    int op) {
+inline void update_running(const lowering_input& in, network_places& net, micro_batch_list& all, plan_writer& out,
+                           int op) {
     if (in.takes_own_statistics(op)) {
         update_from_first(in, net, all, out, op);
         return;
@@ -133,9 +128,8 @@ void update_running(const lowering_input<Options>& in, network_places& net, micr
 }
 
 /// An operator's tasks forward for the micro-batch at hand, and what follows the last one's.
-template <class Options>
-void forward_and_follow(const lowering_input<Options>& in, network_places& net, micro_batch_list& all, plan_writer& out,
-                        int op) {
+inline void forward_and_follow(const lowering_input& in, network_places& net, micro_batch_list& all, plan_writer& out,
+                               int op) {
     forward(in, net, all[at(out.micro_batch)], out, op);
     const bool counts = in.desc(op).has_running_state() && in.trains() && !in.is_joint(op) && !in.g.facts(op).view;
     if (counts && (all.size() == 1 || --net.forwards_left[at(op)] == 0)) {

@@ -19,9 +19,8 @@ inline bool travel_together(const plan_writer& out, const sent_slice& a, const s
 }
 
 /// Its slices by members: what travels together makes one collective, of one task on each of them.
-template <class Options>
-void send(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync, plan_writer& out,
-          const message& m) {
+inline void send(const lowering_input& in, const network_places& net, synchronization_places& sync, plan_writer& out,
+                 const message& m) {
     std::vector<std::vector<sent_slice>> by_members;
     for (const gradient_slice& x : m.slices) {
         if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
@@ -65,9 +64,8 @@ void send(const lowering_input<Options>& in, const network_places& net, synchron
 }
 
 /// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
-template <class Options>
-void send_messages(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                   plan_writer& out) {
+inline void send_messages(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                          plan_writer& out) {
     const std::vector<message>& all = in.s.sync->messages;
     for (; sync.next_message < all.size(); ++sync.next_message) {
         for (const gradient_slice& x : all[sync.next_message].slices) {
@@ -81,9 +79,8 @@ void send_messages(const lowering_input<Options>& in, const network_places& net,
 
 /// After an operator has gone backward: those of its parameters that no other one still adds to are updated, or sent. Before all losses are known
 /// it waits.
-template <class Options>
-void finish_parameters(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
-                       plan_writer& out, int op) {
+inline void finish_parameters(const lowering_input& in, network_places& net, synchronization_places& sync,
+                              plan_writer& out, int op) {
     if (sync.holds) {
         sync.held.emplace_back(op, out.micro_batch);
         return;
@@ -105,9 +102,7 @@ void finish_parameters(const lowering_input<Options>& in, network_places& net, s
 }
 
 /// What has gone backward before the last loss was known, in that order.
-template <class Options>
-void finish_held(const lowering_input<Options>& in, network_places& net, synchronization_places& sync,
-                 plan_writer& out) {
+inline void finish_held(const lowering_input& in, network_places& net, synchronization_places& sync, plan_writer& out) {
     sync.holds = false;
     for (const auto& [op, micro_batch] : sync.held) {
         out.micro_batch = micro_batch;
@@ -117,8 +112,7 @@ void finish_held(const lowering_input<Options>& in, network_places& net, synchro
 }
 
 /// Updates of steps that have waited as long as they may; when the last step has gone backward, of all.
-template <class Options>
-void update_stale(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+inline void update_stale(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
     const int now = out.step;
     sync.stale.push_back({now, static_cast<std::vector<reduced_slices>&&>(sync.reduced)});
     sync.reduced.clear();
@@ -135,9 +129,8 @@ void update_stale(const lowering_input<Options>& in, synchronization_places& syn
 }
 
 /// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all sums, averages.
-template <class Options>
-void finish_updates(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                    plan_writer& out) {
+inline void finish_updates(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                           plan_writer& out) {
     if (in.has_messages()) {
         send_messages(in, net, sync, out);
     }

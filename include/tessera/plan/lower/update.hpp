@@ -13,10 +13,9 @@ namespace tessera::lowering {
 
 /// The contributions to a region of a parameter, those of one device added up there first if the sum crosses devices; empty where contributions
 /// have other regions.
-template <class Options>
-std::vector<int> summed_by_device(const lowering_input<Options>& in, const network_places& net,
-                                  synchronization_places& sync, plan_writer& out, int parameter,
-                                  const std::vector<piece>& copies) {
+inline std::vector<int> summed_by_device(const lowering_input& in, const network_places& net,
+                                         synchronization_places& sync, plan_writer& out, int parameter,
+                                         const std::vector<piece>& copies) {
     std::vector<int> all = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
     std::vector<std::vector<int>> by_device;
     std::vector<int> place(at(out.p.devices), -1); // of a device's list
@@ -55,9 +54,8 @@ std::vector<int> summed_by_device(const lowering_input<Options>& in, const netwo
 }
 
 /// The tile of the optimizer's state for a slice, or -1; the same in every step of a plan.
-template <class Options>
-int state_tile(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-               const reduced_slice& r) {
+inline int state_tile(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                      const reduced_slice& r) {
     if (in.o.update.state_count() == 0) {
         return -1;
     }
@@ -79,9 +77,8 @@ int state_tile(const lowering_input<Options>& in, synchronization_places& sync, 
 }
 
 /// Updates a slice of some parameters, each in some copies.
-template <class Options>
-void update_from(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                 const reduced_slices& all, int number) {
+inline void update_from(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                        const reduced_slices& all, int number) {
     std::vector<int> states;
     for (const reduced_slice& r : all) {
         states.push_back(r.state >= 0 ? r.state : state_tile(in, sync, out, r));
@@ -151,9 +148,8 @@ inline std::vector<std::vector<piece>> groups_to_update(const graph_view& g, con
 /// The sum of all contributions to a region of a parameter whose shards overlap, on the device of each of its copies. It is put together from `sums` of other
 /// regions where these cover it; otherwise each copy's device sums a slice for all: of n copies 2 (n - 1) times the region's bytes move for their
 /// contributions, not n (n - 1). What is summed here is added to `sums`.
-template <class Options>
-std::vector<int> gathered_gradients(const lowering_input<Options>& in, const network_places& net, plan_writer& out,
-                                    int parameter, const std::vector<piece>& copies, gathered_list& sums) {
+inline std::vector<int> gathered_gradients(const lowering_input& in, const network_places& net, plan_writer& out,
+                                           int parameter, const std::vector<piece>& copies, gathered_list& sums) {
     const located& contributions = net.parameter_gradients[at(parameter)];
     const int user = in.first_user[at(parameter)];
     needed_tile x{tile_kind::parameter_gradient, parameter, element::f32, copies[0].region, copies[0].device};
@@ -175,9 +171,8 @@ std::vector<int> gathered_gradients(const lowering_input<Options>& in, const net
 
 /// One update for every copy of a region. Where all contributions have the region itself, every copy sums and updates a slice and
 /// writes it to all copies: reduce-scatter, update and all-gather in one. Otherwise every copy takes the whole sum.
-template <class Options>
-void update_group(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                  plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
+inline void update_group(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                         plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
     const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
     if (net.parameter_gradients[at(parameter)].pieces.empty()) {
         return;
@@ -201,9 +196,8 @@ void update_group(const lowering_input<Options>& in, const network_places& net, 
 // With clipping, every gradient is summed first, then the norm over all of them is known, then all parameters are updated. Where a parameter's own norms
 // scale its steps, its gradient is summed first.
 
-template <class Options>
-void reduce_parameter(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                      plan_writer& out, int parameter) {
+inline void reduce_parameter(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                             plan_writer& out, int parameter) {
     if (!in.g.parameters[parameter].trained || net.parameter_gradients[at(parameter)].pieces.empty()) {
         return;
     }
@@ -257,9 +251,8 @@ void reduce_parameter(const lowering_input<Options>& in, const network_places& n
 }
 
 /// One task that takes squares of some slices, each with the weights of one copy.
-template <class Options>
-void take_norms(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out,
-                const std::vector<reduced_slice*>& all, int number) {
+inline void take_norms(const lowering_input& in, synchronization_places& sync, plan_writer& out,
+                       const std::vector<reduced_slice*>& all, int number) {
     const reduced_slice& first = *all[0];
     const int user = in.first_user[at(first.parameter)];
     const bool of_update = in.o.update.trust == trust_by::update;
@@ -297,8 +290,7 @@ void take_norms(const lowering_input<Options>& in, synchronization_places& sync,
 
 /// The squares of parameters whose gradients have been summed. Each element is counted once: of those who update a slice in copies of their own the one with
 /// the least to do takes it.
-template <class Options>
-void take_all_norms(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out) {
+inline void take_all_norms(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
     struct candidate {
         reduced_slice* slice = nullptr;
         std::size_t task = 0; ///< in the list
@@ -339,9 +331,8 @@ void take_all_norms(const lowering_input<Options>& in, synchronization_places& s
 }
 
 /// A parameter whose gradient is ready and whose own norms are all that its update needs.
-template <class Options>
-void update_layerwise(const lowering_input<Options>& in, const network_places& net, synchronization_places& sync,
-                      plan_writer& out, int parameter) {
+inline void update_layerwise(const lowering_input& in, const network_places& net, synchronization_places& sync,
+                             plan_writer& out, int parameter) {
     reduce_parameter(in, net, sync, out, parameter);
     take_all_norms(in, sync, out);
     int number = 0;
@@ -352,8 +343,7 @@ void update_layerwise(const lowering_input<Options>& in, const network_places& n
     sync.layer_norms.clear();
 }
 
-template <class Options>
-void update_clipped(const lowering_input<Options>& in, synchronization_places& sync, plan_writer& out, int parameter) {
+inline void update_clipped(const lowering_input& in, synchronization_places& sync, plan_writer& out, int parameter) {
     int number = 0;
     for (const reduced_slices& r : sync.reduced) {
         r[0].parameter == parameter ? update_from(in, sync, out, r, number++) : void();

@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// A compression takes one gradient of its parameter on its device, and that device's residual of it.
-template <class Plan>
-bool verifier<Plan>::compression_is_sound(const task& t) {
+inline bool verifier::compression_is_sound(const task& t) {
     const bool one = p_.compress.is_on() && p_.kind == run_kind::training && g_.parameters[t.parameter].trained &&
                      t.parts.empty() && t.slices == 1 && t.reads.size() == 1 && t.writes.size() == 1 && t.state >= 0;
     if (!one) {
@@ -40,8 +39,7 @@ bool verifier<Plan>::compression_is_sound(const task& t) {
 }
 
 /// What a decompression does for one parameter: `whole` with its part `t`. Which codes it reads gradients() follows.
-template <class Plan>
-bool verifier<Plan>::decompression_is_sound(const task& whole, const task& t) {
+inline bool verifier::decompression_is_sound(const task& whole, const task& t) {
     bool right = p_.compress.is_on() && p_.kind == run_kind::training && g_.parameters[t.parameter].trained &&
                  t.slices == 1 && !t.reads.empty() && t.writes.size() == 1 && t.state < 0;
     const tile* const to = right ? &p_.tiles[at(t.writes[0])] : nullptr;
@@ -56,8 +54,7 @@ bool verifier<Plan>::decompression_is_sound(const task& whole, const task& t) {
 }
 
 /// In a step one compression at most changes what a device has left out, and of one region of a parameter a device has one residual.
-template <class Plan>
-bool verifier<Plan>::residuals_are_one() {
+inline bool verifier::residuals_are_one() {
     std::vector<std::uint64_t> numbers;
     for (const tile& x : p_.tiles) {
         if (x.kind == tile_kind::residual) {
@@ -80,8 +77,7 @@ bool verifier<Plan>::residuals_are_one() {
 
 /// Where a parameter's gradient is compressed, its updates take what the codes add up to: the gradient itself is another number, even where it is the
 /// only one.
-template <class Plan>
-bool verifier<Plan>::updates_take_codes() {
+inline bool verifier::updates_take_codes() {
     std::vector<char> of_codes(p_.tiles.size(), 0);
     std::vector<std::pair<std::pair<int, int>, box>> sent; // parameter and step, region
     const auto takes = [&](const task& t) {

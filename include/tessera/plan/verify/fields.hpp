@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// What the plan says of itself, of its tiles and of its tasks can be.
-template <class Plan>
-bool verifier<Plan>::fields() {
+inline bool verifier::fields() {
     const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 &&
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
@@ -41,8 +40,7 @@ bool verifier<Plan>::fields() {
 }
 
 /// The optimizer finds the state, the norms and the scale of gradients that it works with.
-template <class Plan>
-bool verifier<Plan>::is_made_for(const optimizer& how) {
+inline bool verifier::is_made_for(const optimizer& how) {
     const bool trains = p_.kind == run_kind::training;
     std::vector<trust_by> by(at(g_.parameter_count), trust_by::none);
     for (int p = 0; p < g_.parameter_count && trains && how.is_layerwise(); ++p) {
@@ -70,8 +68,7 @@ bool verifier<Plan>::is_made_for(const optimizer& how) {
 }
 
 /// The extents of the tensor, parameter or intermediate that a tile is of; null where it is of none, or that does not exist.
-template <class Plan>
-const shape* verifier<Plan>::extents_of(const tile& x) const {
+inline const shape* verifier::extents_of(const tile& x) const {
     const bool converted = x.origin >= 0 && p_.tiles[at(x.origin)].kind == tile_kind::parameter;
     switch (converted ? tile_kind::parameter : x.kind) {
     case tile_kind::input:
@@ -98,8 +95,7 @@ const shape* verifier<Plan>::extents_of(const tile& x) const {
 }
 
 /// Why a tile cannot be, or null.
-template <class Plan>
-const char* verifier<Plan>::problem_of_tile(int i) const {
+inline const char* verifier::problem_of_tile(int i) const {
     const tile& x = p_.tiles[at(i)];
     const int count = static_cast<int>(p_.tiles.size());
     if (x.kind > tile_kind::code || x.type > element::bf16) {
@@ -173,8 +169,7 @@ const char* verifier<Plan>::problem_of_tile(int i) const {
 }
 
 /// Why a task cannot be, or null.
-template <class Plan>
-const char* verifier<Plan>::problem_of_task(const task& t) const {
+inline const char* verifier::problem_of_task(const task& t) const {
     const int count = static_cast<int>(p_.tiles.size());
     const auto is_tile = [&](int k) { return k >= 0 && k < count; };
     const auto none_or_tile = [&](int k) { return k == -1 || is_tile(k); };
@@ -226,8 +221,7 @@ const char* verifier<Plan>::problem_of_task(const task& t) const {
 }
 
 /// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not led astray.
-template <class Plan>
-bool verifier<Plan>::says_its_own(const task& t) {
+inline bool verifier::says_its_own(const task& t) {
     const bool updates = t.kind == task_kind::update;
     const bool norm = t.kind == task_kind::norm;
     const bool reduces = t.kind == task_kind::reduce;
@@ -250,8 +244,7 @@ bool verifier<Plan>::says_its_own(const task& t) {
            (t.counted_elsewhere.empty() || reduces || norm) && (t.scale == 1 || updates);
 }
 
-template <class Plan>
-bool verifier<Plan>::is_in(const std::vector<int>& list, int count) {
+inline bool verifier::is_in(const std::vector<int>& list, int count) {
     for (const int k : list) {
         if (k < 0 || k >= count) {
             return false;
@@ -261,8 +254,7 @@ bool verifier<Plan>::is_in(const std::vector<int>& list, int count) {
 }
 
 /// Scratch memory, and what forward leaves behind, are such memory, on the task's device.
-template <class Plan>
-bool verifier<Plan>::scratch_is_one(const task& t) const {
+inline bool verifier::scratch_is_one(const task& t) const {
     for (const int k : {t.scratch, t.workspace}) {
         if (k >= 0 && (p_.tiles[at(k)].kind != tile_kind::scratch || p_.tiles[at(k)].device != t.device)) {
             return false;

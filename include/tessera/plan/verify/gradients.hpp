@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// Follows what tiles hold, task by task: which contributions (parts) each slice is the sum of.
-template <class Plan>
-bool verifier<Plan>::gradients() {
+inline bool verifier::gradients() {
     held_.assign(p_.tiles.size(), {});
     std::vector<std::pair<index_t, int>> parts; // of every parameter, each once: its contributions
     const std::vector<char> gathered = gathered_tiles();
@@ -99,8 +98,7 @@ bool verifier<Plan>::gradients() {
 }
 
 /// Tiles of a slice meet tasks of the same slice alone.
-template <class Plan>
-bool verifier<Plan>::slices_fit(const task& t) {
+inline bool verifier::slices_fit(const task& t) {
     for (const std::vector<int>* list : {&t.reads, &t.writes}) {
         for (int k : *list) {
             const tile& x = p_.tiles[at(k)];
@@ -113,8 +111,7 @@ bool verifier<Plan>::slices_fit(const task& t) {
 }
 
 /// Notes that a slice of a tile now holds the sum of some contributions.
-template <class Plan>
-void verifier<Plan>::hold(const task& t, int which, const std::vector<int>& sum) {
+inline void verifier::hold(const task& t, int which, const std::vector<int>& sum) {
     const tile& x = p_.tiles[at(which)];
     if (x.kind != tile_kind::parameter_gradient && x.kind != tile_kind::code) {
         return;
@@ -131,8 +128,7 @@ void verifier<Plan>::hold(const task& t, int which, const std::vector<int>& sum)
 }
 
 /// The contributions that what a task reads of gradients adds up to, sorted; `all_parts` alone where a copy has gathered all.
-template <class Plan>
-bool verifier<Plan>::parts_of(const task& t, std::vector<int>& sum) {
+inline bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
         if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {

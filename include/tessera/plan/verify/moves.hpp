@@ -9,8 +9,7 @@
 
 namespace tessera::detail {
 
-template <class Plan>
-bool verifier<Plan>::moves() {
+inline bool verifier::moves() {
     for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
         if (!type_is_sound(p_.tiles[at(i)])) {
             return refuse(nullptr, "tile " + std::to_string(i) + " has elements of another type than its tensor");
@@ -41,8 +40,7 @@ bool verifier<Plan>::moves() {
 }
 
 /// Elements are of their tensor's type; between the nests of an operator a backend may have a type of its own.
-template <class Plan>
-bool verifier<Plan>::type_is_sound(const tile& x) const {
+inline bool verifier::type_is_sound(const tile& x) const {
     switch (x.kind) {
     case tile_kind::input:
     case tile_kind::activation:
@@ -60,8 +58,7 @@ bool verifier<Plan>::type_is_sound(const tile& x) const {
 }
 
 /// A tile that repeats another one's elements, region by region.
-template <class Plan>
-bool verifier<Plan>::origin_is_sound(const tile& x) const {
+inline bool verifier::origin_is_sound(const tile& x) const {
     const tile& from = p_.tiles[at(x.origin)];
     const bool kept = from.kind == tile_kind::parameter
                           ? x.kind == tile_kind::activation && x.micro_batch == 0
@@ -90,8 +87,7 @@ constexpr loop_ranges ranges_behind(const description& d, int o, const box& of) 
 
 /// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a flattening passes on; or for
 /// what the activation after a computation writes in its place.
-template <class Plan>
-bool verifier<Plan>::alias_is_sound(int i) const {
+inline bool verifier::alias_is_sound(int i) const {
     const tile& x = p_.tiles[at(i)];
     const tile& b = p_.tiles[at(x.alias)];
     const bool taken_in = b.kind == tile_kind::activation && b.part < 0 && g_.tensors[b.tensor].producer < 0;
@@ -131,8 +127,7 @@ bool verifier<Plan>::alias_is_sound(int i) const {
 }
 
 /// Notes which tiles an activation writes in the place of what it reads.
-template <class Plan>
-bool verifier<Plan>::note_activations() {
+inline bool verifier::note_activations() {
     activates_.assign(p_.tiles.size(), 0);
     std::vector<int> readers(p_.tiles.size(), 0);
     std::vector<int> writer(p_.tiles.size(), -1);
@@ -166,8 +161,7 @@ bool verifier<Plan>::note_activations() {
 }
 
 /// A copy brings parts of one tensor together, or elements of a parameter or an input to where they are read.
-template <class Plan>
-bool verifier<Plan>::copy_is_sound(const task& t) {
+inline bool verifier::copy_is_sound(const task& t) {
     const tile& to = p_.tiles[at(t.writes[0])];
     std::vector<int> sources;
     reducer how = reducer::sum;
@@ -197,8 +191,7 @@ bool verifier<Plan>::copy_is_sound(const task& t) {
 }
 
 /// True where elements of `from` are elements of `to`, or parts of them.
-template <class Plan>
-bool verifier<Plan>::is_same(const tile& from, const tile& to) const {
+inline bool verifier::is_same(const tile& from, const tile& to) const {
     const int parameter = parameter_in(to);
     if (parameter >= 0) { // in the step that reads it
         return parameter_in(from) == parameter && from.slices == 1 && to.slices == 1 &&
@@ -219,8 +212,7 @@ bool verifier<Plan>::is_same(const tile& from, const tile& to) const {
            from.kind != tile_kind::optimizer_state && from.kind != tile_kind::parameter;
 }
 
-template <class Plan>
-bool verifier<Plan>::reorder_is_sound(const task& t) {
+inline bool verifier::reorder_is_sound(const task& t) {
     const tile& from = p_.tiles[at(t.reads[0])];
     const tile& to = p_.tiles[at(t.writes[0])];
     const bool same = to.origin == t.reads[0] || (from.origin >= 0 && to.origin == from.origin);

@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// Every computation is one of its operator's, over loops that it has, on operands that are what it takes them for.
-template <class Plan>
-bool verifier<Plan>::operands() {
+inline bool verifier::operands() {
     for (const task& t : p_.tasks) {
         if (t.kind == task_kind::compute && !(t.what == pass::update ? running_is_sound(t)
                                               : is_backward(t.what)  ? gradients_are_sound(t)
@@ -23,8 +22,7 @@ bool verifier<Plan>::operands() {
 }
 
 /// Its nests and its ranges are ones that the operator has, in the samples of its micro-batch.
-template <class Plan>
-bool verifier<Plan>::ranges_are_sound(const task& t) {
+inline bool verifier::ranges_are_sound(const task& t) {
     const description& d = desc(t.op);
     if (t.first_nest < 0 || t.first_nest > t.last_nest || t.last_nest >= d.nests.size()) {
         return refuse(&t, "a computation is of nests that its operator does not have");
@@ -53,8 +51,7 @@ bool verifier<Plan>::ranges_are_sound(const task& t) {
 }
 
 /// What a tile holds is of the kind, the tensor and the step that a task takes it for, and has the region.
-template <class Plan>
-bool verifier<Plan>::holds(int which, tile_kind kind, int tensor, const task& t, const box& region) const {
+inline bool verifier::holds(int which, tile_kind kind, int tensor, const task& t, const box& region) const {
     const tile& x = p_.tiles[at(which)];
     const bool joint = is_joint(t.op) && (kind == tile_kind::intermediate || kind == tile_kind::intermediate_gradient);
     return x.kind == kind && x.tensor == tensor && x.step == t.step && x.slices == 1 &&
@@ -62,8 +59,7 @@ bool verifier<Plan>::holds(int which, tile_kind kind, int tensor, const task& t,
 }
 
 /// The parameter whose elements a tile holds, or a copy of them; -1: of none.
-template <class Plan>
-int verifier<Plan>::parameter_in(const tile& x) const {
+inline int verifier::parameter_in(const tile& x) const {
     if (x.origin >= 0) {
         return parameter_in(p_.tiles[at(x.origin)]);
     }
@@ -79,8 +75,7 @@ int verifier<Plan>::parameter_in(const tile& x) const {
 }
 
 /// The tile of an operand's value is what the operator reads there.
-template <class Plan>
-bool verifier<Plan>::value_is(const task& t, int o) {
+inline bool verifier::value_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
     const int which = t.value[o];
     const tile& held = p_.tiles[at(which)];
@@ -112,8 +107,7 @@ bool verifier<Plan>::value_is(const task& t, int o) {
 
 /// The part of partial inputs that a task passes on; -1: its inputs are complete. False where they are different parts, or the operator is
 /// not linear in them.
-template <class Plan>
-bool verifier<Plan>::part_read(const task& t, int& part) const {
+inline bool verifier::part_read(const task& t, int& part) const {
     const description& d = desc(t.op);
     part = -1;
     for (int o = 0; o < d.operands.size(); ++o) {
@@ -134,8 +128,7 @@ bool verifier<Plan>::part_read(const task& t, int& part) const {
 }
 
 /// Forward, forward again, or an evaluation.
-template <class Plan>
-bool verifier<Plan>::values_are_sound(const task& t) {
+inline bool verifier::values_are_sound(const task& t) {
     if (!ranges_are_sound(t)) {
         return false;
     }
@@ -198,8 +191,7 @@ bool verifier<Plan>::values_are_sound(const task& t) {
 }
 
 /// Backward.
-template <class Plan>
-bool verifier<Plan>::gradients_are_sound(const task& t) {
+inline bool verifier::gradients_are_sound(const task& t) {
     if (!ranges_are_sound(t)) {
         return false;
     }
@@ -260,8 +252,7 @@ bool verifier<Plan>::gradients_are_sound(const task& t) {
     return t.running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
 }
 
-template <class Plan>
-bool verifier<Plan>::gradient_read_is(const task& t, int o) {
+inline bool verifier::gradient_read_is(const task& t, int o) {
     const bool is_output = o == desc(t.op).output();
     const box region = tessera::region(desc(t.op), o, t.ranges);
     const tile& x = p_.tiles[at(t.gradient[o])];
@@ -272,8 +263,7 @@ bool verifier<Plan>::gradient_read_is(const task& t, int o) {
                           ", or not all of it");
 }
 
-template <class Plan>
-bool verifier<Plan>::gradient_made_is(const task& t, int o) {
+inline bool verifier::gradient_made_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
     const tile& made = p_.tiles[at(t.gradient[o])];
     const box region = tessera::region(desc(t.op), o, t.ranges);
@@ -296,8 +286,7 @@ bool verifier<Plan>::gradient_made_is(const task& t, int o) {
 }
 
 /// Running statistics take those of all samples, or of the first replica; which, see sums() and replicas().
-template <class Plan>
-bool verifier<Plan>::running_is_sound(const task& t) {
+inline bool verifier::running_is_sound(const task& t) {
     const op_node& op = g_.ops[t.op];
     const description& d = desc(t.op);
     if (!d.has_running_state() || p_.kind != run_kind::training || t.running < 0) {
@@ -327,8 +316,7 @@ bool verifier<Plan>::running_is_sound(const task& t) {
 }
 
 /// True for the shards that add what is added once: those that begin every loop that a nest sums over.
-template <class Plan>
-bool verifier<Plan>::is_first(int op, const interval* ranges) const {
+inline bool verifier::is_first(int op, const interval* ranges) const {
     for (const std::uint32_t reduced : reduced_[at(op)]) {
         for (int l = 0; l < desc(op).loops.size(); ++l) {
             if (has(reduced, l) && ranges[l].begin != 0) {
@@ -340,8 +328,7 @@ bool verifier<Plan>::is_first(int op, const interval* ranges) const {
 }
 
 /// The operands whose gradients a shard makes in nest `k`: those of parameters and intermediates, or those of inputs.
-template <class Plan>
-std::uint32_t verifier<Plan>::emitted(int op, int k, bool weights, const interval* ranges) const {
+inline std::uint32_t verifier::emitted(int op, int k, bool weights, const interval* ranges) const {
     const description& d = desc(op);
     const wanted_gradients& of_nest = gradients_of_[at(op)][at(k)];
     const std::uint32_t wanted = weights ? of_nest.weights : of_nest.inputs;
@@ -356,8 +343,7 @@ std::uint32_t verifier<Plan>::emitted(int op, int k, bool weights, const interva
 }
 
 /// A task reads and writes what it says, and nothing else but what its backend adds.
-template <class Plan>
-bool verifier<Plan>::lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const {
+inline bool verifier::lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const {
     if (t.workspace >= 0) {
         (is_backward(t.what) ? reads : writes).push_back(t.workspace);
     }
@@ -371,8 +357,7 @@ bool verifier<Plan>::lists_are(const task& t, std::vector<int> reads, std::vecto
     return same(t.reads, reads) && same(t.writes, writes);
 }
 
-template <class Plan>
-bool verifier<Plan>::refuse_lists(const task& t) {
+inline bool verifier::refuse_lists(const task& t) {
     return refuse(&t, "a task touches tiles that it does not name, or names others");
 }
 

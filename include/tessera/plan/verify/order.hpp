@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// Runs the lists with their waits; what happens before what is kept as a vector clock for races().
-template <class Plan>
-bool verifier<Plan>::deadlock() {
+inline bool verifier::deadlock() {
     const std::size_t lists = p_.order.size();
     clock_.assign(p_.tasks.size() * lists, 0);
     number_queued();
@@ -43,8 +42,7 @@ bool verifier<Plan>::deadlock() {
 }
 
 /// The set of finished tasks in queues is empty so far.
-template <class Plan>
-void verifier<Plan>::number_queued() {
+inline void verifier::number_queued() {
     queued_.assign(p_.tasks.size(), -1);
     int count = 0;
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
@@ -54,15 +52,13 @@ void verifier<Plan>::number_queued() {
     known_.assign(p_.tasks.size() * words_, 0);
 }
 
-template <class Plan>
-bool verifier<Plan>::knows(int t, int queued) const {
+inline bool verifier::knows(int t, int queued) const {
     const std::size_t bit = at(queued_[at(queued)]);
     return (known_[at(t) * words_ + bit / 64] >> (bit % 64) & 1U) != 0;
 }
 
 /// Finishes a task of a queue that can run, whichever; false if there is none.
-template <class Plan>
-bool verifier<Plan>::advance_queue(std::size_t l, const std::vector<std::size_t>& next) {
+inline bool verifier::advance_queue(std::size_t l, const std::vector<std::size_t>& next) {
     for (std::size_t i = 0; i < p_.order[l].size(); ++i) {
         const int t = p_.order[l][i];
         if (!knows(t, t) && ready(t, next)) {
@@ -73,8 +69,7 @@ bool verifier<Plan>::advance_queue(std::size_t l, const std::vector<std::size_t>
     return false;
 }
 
-template <class Plan>
-bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
+inline bool verifier::ready(int t, const std::vector<std::size_t>& next) const {
     for (const int a : p_.tasks[at(t)].after) {
         if (!knows(a, a)) {
             return false;
@@ -89,8 +84,7 @@ bool verifier<Plan>::ready(int t, const std::vector<std::size_t>& next) const {
     return true;
 }
 
-template <class Plan>
-void verifier<Plan>::advance(std::size_t l, std::size_t position) {
+inline void verifier::advance(std::size_t l, std::size_t position) {
     const std::size_t lists = p_.order.size();
     const int t = p_.order[l][position];
     int* mine = clock_.data() + at(t) * lists;
@@ -122,8 +116,7 @@ void verifier<Plan>::advance(std::size_t l, std::size_t position) {
     mine[l] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
 }
 
-template <class Plan>
-bool verifier<Plan>::before(int a, int b) const {
+inline bool verifier::before(int a, int b) const {
     const task& first = p_.tasks[at(a)];
     if (queued_[at(a)] >= 0) {
         return a != b && knows(b, a);
@@ -132,8 +125,7 @@ bool verifier<Plan>::before(int a, int b) const {
 }
 
 /// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written, and as a whole.
-template <class Plan>
-bool verifier<Plan>::races() {
+inline bool verifier::races() {
     std::vector<std::vector<std::pair<int, access>>> all(p_.tiles.size());
     std::vector<access> own;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
@@ -186,8 +178,7 @@ bool verifier<Plan>::races() {
 }
 
 /// True for a task that adds to a tile, or works in its place.
-template <class Plan>
-bool verifier<Plan>::reads_too(const std::vector<std::pair<int, access>>& all, int t) const {
+inline bool verifier::reads_too(const std::vector<std::pair<int, access>>& all, int t) const {
     for (const auto& [other, a] : all) {
         if (other == t && !a.write) {
             return true;
@@ -196,8 +187,7 @@ bool verifier<Plan>::reads_too(const std::vector<std::pair<int, access>>& all, i
     return false;
 }
 
-template <class Plan>
-bool verifier<Plan>::is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
+inline bool verifier::is_written_before(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
     index_t covered = 0;
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (k != reader && all[k].second.write && before(all[k].first, all[reader].first)) {
@@ -208,8 +198,7 @@ bool verifier<Plan>::is_written_before(const std::vector<std::pair<int, access>>
 }
 
 /// What one task reads no later one writes, unless the reader adds to it itself.
-template <class Plan>
-bool verifier<Plan>::is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
+inline bool verifier::is_complete(const std::vector<std::pair<int, access>>& all, std::size_t reader) const {
     const auto& [task, read] = all[reader];
     bool later = false;
     for (const auto& [other, a] : all) {
@@ -224,8 +213,7 @@ bool verifier<Plan>::is_complete(const std::vector<std::pair<int, access>>& all,
 }
 
 /// Tiles that share memory are never alive together, and everything that touches the earlier one comes first.
-template <class Plan>
-bool verifier<Plan>::arena() {
+inline bool verifier::arena() {
     std::vector<char> late(p_.tiles.size()); // touched from a queue: the next run may find it in use
     std::transform(history_.begin(), history_.end(), late.begin(), [this](const auto& touches) {
         return std::any_of(touches.begin(), touches.end(), [this](const auto& x) { return queued_[at(x.first)] >= 0; });
@@ -277,19 +265,16 @@ bool verifier<Plan>::arena() {
 }
 
 /// The first task that touches a tile, or null.
-template <class Plan>
-const task* verifier<Plan>::first_user_of(std::size_t tile) const {
+inline const task* verifier::first_user_of(std::size_t tile) const {
     return history_[tile].empty() ? nullptr : &p_.tasks[at(history_[tile][0].first)];
 }
 
-template <class Plan>
-bool verifier<Plan>::has_place(const tile& x) const {
+inline bool verifier::has_place(const tile& x) const {
     const index_t all = (is_persistent(x.kind) ? p_.persistent_bytes : p_.arena_bytes)[at(x.device)];
     return x.offset % arena_alignment == 0 && x.offset <= all && x.bytes <= all - x.offset;
 }
 
-template <class Plan>
-bool verifier<Plan>::all_before(std::size_t a, std::size_t b) const {
+inline bool verifier::all_before(std::size_t a, std::size_t b) const {
     if (p_.tiles[a].keep) {
         return false;
     }

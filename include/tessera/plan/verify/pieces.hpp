@@ -41,8 +41,7 @@ struct cell {
 };
 
 /// Notes descriptions, which gradients flow, and the tasks and pieces of every tensor.
-template <class Plan>
-void verifier<Plan>::prepare() {
+inline void verifier::prepare() {
     needs_gradient_.assign(at(g_.tensor_count), 0);
     for (int t = 0; t < g_.tensor_count; ++t) {
         needs_gradient_[at(t)] = p_.output_gradient >= 0 && t != p_.output_gradient && g_.tensors[t].producer < 0 &&
@@ -96,8 +95,7 @@ void verifier<Plan>::prepare() {
 }
 
 /// True for an operand that gets a gradient, if its operator's output has one.
-template <class Plan>
-bool verifier<Plan>::is_wanted(int op, int o) const {
+inline bool verifier::is_wanted(int op, int o) const {
     const operand& x = desc(op).operands[o];
     switch (x.kind) {
     case operand_kind::input:
@@ -112,8 +110,7 @@ bool verifier<Plan>::is_wanted(int op, int o) const {
 }
 
 /// Every tile that a computation makes, or that is another name for what another operator has made.
-template <class Plan>
-void verifier<Plan>::collect_pieces() {
+inline void verifier::collect_pieces() {
     for (const task& t : p_.tasks) {
         for (int o = 0; o < max_operands && t.kind == task_kind::compute && t.what != pass::update; ++o) {
             const bool emitted = has(t.emits, o) && t.gradient[o] >= 0;
@@ -154,8 +151,7 @@ void verifier<Plan>::collect_pieces() {
     }
 }
 
-template <class Plan>
-bool verifier<Plan>::is_written(const task& t, int o) const {
+inline bool verifier::is_written(const task& t, int o) const {
     for (int k = std::max(t.first_nest, 0); k <= t.last_nest && k < desc(t.op).nests.size(); ++k) {
         if (desc(t.op).nests[k].write == o) {
             return true;
@@ -165,8 +161,7 @@ bool verifier<Plan>::is_written(const task& t, int o) const {
 }
 
 /// The tile of another tensor that an alias is a name for; -1: of its own tensor.
-template <class Plan>
-int verifier<Plan>::renamed(int i) const {
+inline int verifier::renamed(int i) const {
     int base = p_.tiles[at(i)].alias;
     while (base >= 0 && p_.tiles[at(base)].tensor == p_.tiles[at(i)].tensor) {
         base = p_.tiles[at(base)].alias;
@@ -175,15 +170,13 @@ int verifier<Plan>::renamed(int i) const {
 }
 
 /// True for the output of a flattening.
-template <class Plan>
-bool verifier<Plan>::renames(const tile& x) const {
+inline bool verifier::renames(const tile& x) const {
     const int op = g_.tensors[x.tensor].producer;
     return op >= 0 && g_.facts(op).view;
 }
 
 /// Which summand, and of what, a computation makes: equal for copies of one shard's.
-template <class Plan>
-std::uint64_t verifier<Plan>::source_of(const task& t, int o) const {
+inline std::uint64_t verifier::source_of(const task& t, int o) const {
     cell c;
     const description& d = desc(t.op);
     for (int l = 0; l < d.loops.size(); ++l) {
@@ -205,30 +198,26 @@ std::uint64_t verifier<Plan>::source_of(const task& t, int o) const {
     return op::mix(h ^ static_cast<std::uint64_t>((t.micro_batch * max_operands + o) * 65536 + t.op));
 }
 
-template <class Plan>
-index_t verifier<Plan>::first_of(const made_piece& x) const {
+inline index_t verifier::first_of(const made_piece& x) const {
     const box& b = p_.tiles[at(x.tile)].region;
     return b.rank > 0 ? b.dim[0].begin : 0;
 }
 
 /// What pieces of one tensor have in common.
-template <class Plan>
-std::uint64_t verifier<Plan>::piece_key(const tile& x) {
+inline std::uint64_t verifier::piece_key(const tile& x) {
     std::uint64_t h = static_cast<std::uint64_t>(x.kind) + 16U * static_cast<std::uint64_t>(x.tensor + 1);
     h = op::mix(h ^ (static_cast<std::uint64_t>(x.micro_batch + 1) << 20U));
     return op::mix(h ^ static_cast<std::uint64_t>(x.step) ^ (static_cast<std::uint64_t>(x.replica) << 20U));
 }
 
-template <class Plan>
-typename verifier<Plan>::piece_range verifier<Plan>::pieces_of(std::uint64_t key) const {
+inline typename verifier::piece_range verifier::pieces_of(std::uint64_t key) const {
     const auto found = std::lower_bound(heads_.begin(), heads_.end(), key,
                                         [](const piece_range& h, std::uint64_t k) { return h.key < k; });
     return found != heads_.end() && found->key == key ? *found : piece_range{};
 }
 
 /// True for a tile that holds the sum of all parts of its region: what others have made of it are copies.
-template <class Plan>
-bool verifier<Plan>::is_complete(const tile& x) const {
+inline bool verifier::is_complete(const tile& x) const {
     if (x.part < 0) {
         return true;
     }

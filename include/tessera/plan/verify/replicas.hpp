@@ -9,8 +9,7 @@
 
 namespace tessera::detail {
 
-template <class Plan>
-bool verifier<Plan>::replicas() {
+inline bool verifier::replicas() {
     if (!p_.replica_statistics) {
         return true;
     }
@@ -29,8 +28,7 @@ bool verifier<Plan>::replicas() {
 }
 
 /// True for a copy or sum between what two replicas have, or two micro-batches (which running statistics alone sum over).
-template <class Plan>
-bool verifier<Plan>::mixes_replicas(const task& t) const {
+inline bool verifier::mixes_replicas(const task& t) const {
     if (t.kind != task_kind::copy && t.kind != task_kind::sum && t.kind != task_kind::reorder) {
         return false;
     }
@@ -46,8 +44,7 @@ bool verifier<Plan>::mixes_replicas(const task& t) const {
     return false;
 }
 
-template <class Plan>
-bool verifier<Plan>::replicas_of(int op, int loop) {
+inline bool verifier::replicas_of(int op, int loop) {
     std::vector<replica_samples> known;
     for (const task& t : p_.tasks) {
         const bool counts = t.kind == task_kind::compute && t.op == op && t.what != pass::update;
@@ -67,8 +64,7 @@ bool verifier<Plan>::replicas_of(int op, int loop) {
 }
 
 /// What a task reads and writes between the nests is its own replica's, and counts that one's samples; notes them.
-template <class Plan>
-bool verifier<Plan>::keeps_to_replica(const task& t, int loop, std::vector<replica_samples>& known) {
+inline bool verifier::keeps_to_replica(const task& t, int loop, std::vector<replica_samples>& known) {
     const description d = g_.describe(t.op);
     for (int o = 0; o < d.operands.size(); ++o) {
         for (const int x : {t.value[o], t.gradient[o]}) {
@@ -98,8 +94,7 @@ bool verifier<Plan>::keeps_to_replica(const task& t, int loop, std::vector<repli
     return true;
 }
 
-template <class Plan>
-bool verifier<Plan>::replicas_are_apart(const std::vector<replica_samples>& known) {
+inline bool verifier::replicas_are_apart(const std::vector<replica_samples>& known) {
     for (const replica_samples& a : known) {
         for (const replica_samples& b : known) {
             const bool together = a.step == b.step && a.micro_batch == b.micro_batch && a.replica != b.replica;
@@ -112,8 +107,7 @@ bool verifier<Plan>::replicas_are_apart(const std::vector<replica_samples>& know
 }
 
 /// Running statistics follow the first replica that has samples: its sums over all micro-batches, and as many samples.
-template <class Plan>
-bool verifier<Plan>::follows_first(const task& t, const std::vector<replica_samples>& known) {
+inline bool verifier::follows_first(const task& t, const std::vector<replica_samples>& known) {
     const int source = t.value[g_.describe(t.op).find_operand(operand_kind::intermediate)];
     if (source < 0) {
         return refuse(&t, "running statistics follow nothing");

@@ -11,8 +11,7 @@ namespace tessera::detail {
 
 /// What is to be read after the run lies where the plan says, whole, and nothing overwrites it: losses, in an evaluation what goes into them,
 /// what a network without a loss is run for, and gradients where they are kept.
-template <class Plan>
-bool verifier<Plan>::results() {
+inline bool verifier::results() {
     std::vector<char> listed(p_.tiles.size(), 0);
     for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
         for (const result_piece& r : *list) {
@@ -61,8 +60,7 @@ bool verifier<Plan>::results() {
 }
 
 /// Every piece of a tensor (or of its gradient) in a step is among the results, or a copy of it; of an input, which has none, what is listed is whole.
-template <class Plan>
-bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
+inline bool verifier::lists_all(int tensor, tile_kind kind, int step) const {
     std::vector<std::uint64_t> listed;
     bool whole_input = true;
     for (const result_piece& r : p_.results) {
@@ -96,8 +94,7 @@ bool verifier<Plan>::lists_all(int tensor, tile_kind kind, int step) const {
 }
 
 /// True if intervals are the elements [0, n), each once; sorts them.
-template <class Plan>
-bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
+inline bool verifier::covers_once(std::vector<interval>& all, index_t n) {
     std::sort(all.begin(), all.end(), [](const interval& a, const interval& b) { // empty ones first
         return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
     });
@@ -114,8 +111,7 @@ bool verifier<Plan>::covers_once(std::vector<interval>& all, index_t n) {
 /// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
 /// after all that read it in that step and before all that read it in the next; or, where gradients are used late, before and after so many steps later. An
 /// element's updates come in the order of their steps.
-template <class Plan>
-bool verifier<Plan>::updates() {
+inline bool verifier::updates() {
     if (p_.kind != run_kind::training) {
         return true;
     }
@@ -210,8 +206,7 @@ bool verifier<Plan>::updates() {
 
 /// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete and
 /// on one stream, and every list has collectives in the same order.
-template <class Plan>
-bool verifier<Plan>::collectives() {
+inline bool verifier::collectives() {
     const auto is_member = [](const task& t) {
         return t.message >= 0 || (t.kind == task_kind::update && t.parts.empty() && t.slices > 1 &&
                                   t.how == exchange::sliced && t.writes.size() > 1);
@@ -274,8 +269,7 @@ bool verifier<Plan>::collectives() {
     return true;
 }
 
-template <class Plan>
-bool verifier<Plan>::fits(index_t device_memory) {
+inline bool verifier::fits(index_t device_memory) {
     for (std::size_t d = 0; d < p_.arena_bytes.size() && device_memory > 0; ++d) {
         const index_t bytes = p_.arena_bytes[d] + p_.persistent_bytes[d];
         if (bytes > device_memory) {

@@ -47,8 +47,7 @@ inline bool fill_grid(std::vector<cell>& cells, const cell& all) {
 }
 
 /// Everything is computed once: see the parts of it.
-template <class Plan>
-bool verifier<Plan>::shards() {
+inline bool verifier::shards() {
     for (int op = 0; op < g_.op_count; ++op) {
         if (!aliases_fill(op)) {
             return false;
@@ -67,8 +66,7 @@ bool verifier<Plan>::shards() {
 }
 
 /// A step's micro-batch, and whether it goes forward, forward again or backward.
-template <class Plan>
-std::uint64_t verifier<Plan>::group_of(const task& t) const {
+inline std::uint64_t verifier::group_of(const task& t) const {
     const std::uint64_t way = is_backward(t.what) ? 2 : t.what == pass::recompute ? 1 : 0;
     return (static_cast<std::uint64_t>(t.step) * static_cast<std::uint64_t>(p_.micro_batches) +
             static_cast<std::uint64_t>(t.micro_batch)) *
@@ -77,8 +75,7 @@ std::uint64_t verifier<Plan>::group_of(const task& t) const {
 }
 
 /// In every micro-batch with samples of every step, forward fills the operator's loops, and backward what gets a gradient.
-template <class Plan>
-bool verifier<Plan>::groups_fill(int op) {
+inline bool verifier::groups_fill(int op) {
     const std::vector<int>& own = tasks_of_[at(op)];
     std::size_t i = 0;
     for (int step = 0; step < p_.period; ++step) {
@@ -106,8 +103,7 @@ bool verifier<Plan>::groups_fill(int op) {
 }
 
 /// `again`: where there is nothing, nothing is computed again.
-template <class Plan>
-bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& range, bool again) {
+inline bool verifier::forward_fills(int op, int micro_batch, const task_range& range, bool again) {
     const description& d = desc(op);
     const std::vector<int>& own = tasks_of_[at(op)];
     if (range.begin == range.end) {
@@ -159,8 +155,7 @@ bool verifier<Plan>::forward_fills(int op, int micro_batch, const task_range& ra
     return true;
 }
 
-template <class Plan>
-bool verifier<Plan>::sees_nothing(const task& t) const {
+inline bool verifier::sees_nothing(const task& t) const {
     const description& d = desc(t.op);
     bool nothing = true;
     for (int o = 0; o < d.operands.size(); ++o) {
@@ -170,8 +165,7 @@ bool verifier<Plan>::sees_nothing(const task& t) const {
     return nothing;
 }
 
-template <class Plan>
-cell verifier<Plan>::cell_of(const task& t, int k) const {
+inline cell verifier::cell_of(const task& t, int k) const {
     const description& d = desc(t.op);
     cell c;
     for (int l = 0; l < d.loops.size(); ++l) {
@@ -183,8 +177,7 @@ cell verifier<Plan>::cell_of(const task& t, int k) const {
 }
 
 /// Of how many parts a tensor is the sum, in a micro-batch of a step.
-template <class Plan>
-int verifier<Plan>::part_count_of(int tensor, int step, int micro_batch) const {
+inline int verifier::part_count_of(int tensor, int step, int micro_batch) const {
     tile x;
     x.kind = tile_kind::activation;
     x.tensor = tensor;
@@ -195,8 +188,7 @@ int verifier<Plan>::part_count_of(int tensor, int step, int micro_batch) const {
 }
 
 /// Every operand that gets a gradient has it from each of the operator's shards that touch it.
-template <class Plan>
-bool verifier<Plan>::backward_fills(int op, const task_range& forward, const task_range& backward) {
+inline bool verifier::backward_fills(int op, const task_range& forward, const task_range& backward) {
     const std::vector<int>& own = tasks_of_[at(op)];
     const description& d = desc(op);
     const bool passes_on = d.facts.passes_gradient && !d.facts.view;
@@ -243,8 +235,7 @@ bool verifier<Plan>::backward_fills(int op, const task_range& forward, const tas
 }
 
 /// Copies of a piece are of one shard, and pieces of different shards have different numbers or regions.
-template <class Plan>
-bool verifier<Plan>::pieces_are_apart() {
+inline bool verifier::pieces_are_apart() {
     std::vector<const made_piece*> order;
     for (const piece_range& h : heads_) {
         order.clear();
@@ -291,8 +282,7 @@ bool verifier<Plan>::pieces_are_apart() {
 }
 
 /// What an operator passes on under another name, its input forward or its gradient backward, is all of it.
-template <class Plan>
-bool verifier<Plan>::aliases_fill(int op) {
+inline bool verifier::aliases_fill(int op) {
     const op_facts& facts = g_.facts(op);
     const bool renames = facts.view;
     if (!renames && !facts.passes_gradient) {
@@ -327,8 +317,7 @@ bool verifier<Plan>::aliases_fill(int op) {
 
 /// True where the tiles of what `of` says that are other names for what `op` reads or writes cover it, each element by `times` parts (or, forward,
 /// by every part of its input).
-template <class Plan>
-bool verifier<Plan>::names_fill(int op, const tile& of, int times) const {
+inline bool verifier::names_fill(int op, const tile& of, int times) const {
     const piece_range all = pieces_of(piece_key(of));
     std::vector<cell> cells;
     std::vector<std::pair<std::uint64_t, int>> parts; // of every region
@@ -360,8 +349,7 @@ bool verifier<Plan>::names_fill(int op, const tile& of, int times) const {
     return parts.size() == cells.size() * at(times) && each_has(parts, times);
 }
 
-template <class Plan>
-bool verifier<Plan>::each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times) {
+inline bool verifier::each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times) {
     for (std::size_t i = 0; i < parts.size(); i += at(times)) {
         if (parts[i].first != parts[i + at(times) - 1].first) {
             return false;

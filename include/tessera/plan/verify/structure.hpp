@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// Every index is one; every task is in its list once; every segment lies in its source and its target.
-template <class Plan>
-bool verifier<Plan>::structure() {
+inline bool verifier::structure() {
     if (p_.streams < 1 || p_.streams > 3 || p_.order.size() != at(p_.lists())) {
         return refuse(nullptr, "it has " + std::to_string(p_.order.size()) + " lists for " +
                                    std::to_string(p_.devices) + " devices of " + std::to_string(p_.streams) +
@@ -85,8 +84,7 @@ bool verifier<Plan>::structure() {
 }
 
 /// A copy covers its target: every element is overwritten exactly once before others are added, or cleared first.
-template <class Plan>
-bool verifier<Plan>::copy_is_complete(const task& t) {
+inline bool verifier::copy_is_complete(const task& t) {
     const box& target = p_.tiles[at(t.writes[0])].region;
     index_t overwritten = 0;
     for (std::size_t i = 0; i < t.segments.size(); ++i) {
@@ -115,8 +113,7 @@ bool verifier<Plan>::copy_is_complete(const task& t) {
 }
 
 /// A gathering reads all slices of its target's region of its parameter, in order.
-template <class Plan>
-bool verifier<Plan>::gather_is_complete(const task& t) {
+inline bool verifier::gather_is_complete(const task& t) {
     const int n = static_cast<int>(t.reads.size());
     index_t total = 0;
     for (int i = 0; i < n; ++i) {
@@ -132,8 +129,7 @@ bool verifier<Plan>::gather_is_complete(const task& t) {
 }
 
 /// An average reads and writes all copies of one region of its parameter.
-template <class Plan>
-bool verifier<Plan>::average_is_complete(const task& t) {
+inline bool verifier::average_is_complete(const task& t) {
     std::vector<int> copies;
     for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
         const tile& x = p_.tiles[i];
@@ -148,8 +144,7 @@ bool verifier<Plan>::average_is_complete(const task& t) {
 }
 
 /// Tiles that copies and reorders fill: they hold what other tiles hold.
-template <class Plan>
-std::vector<char> verifier<Plan>::gathered_tiles() const {
+inline std::vector<char> verifier::gathered_tiles() const {
     std::vector<char> gathered(p_.tiles.size(), 0);
     for (const task& t : p_.tasks) {
         if (t.kind == task_kind::copy || t.kind == task_kind::reorder) {
@@ -163,8 +158,7 @@ std::vector<char> verifier<Plan>::gathered_tiles() const {
 
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
 /// contribution to its parameter.
-template <class Plan>
-bool verifier<Plan>::parts() {
+inline bool verifier::parts() {
     const std::vector<char> gathered = gathered_tiles();
     std::vector<std::pair<index_t, int>> pieces; // by tensor
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
@@ -202,8 +196,7 @@ bool verifier<Plan>::parts() {
     return true;
 }
 
-template <class Plan>
-bool verifier<Plan>::adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const {
+inline bool verifier::adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const {
     for (std::size_t i = 0; i < t.segments.size(); ++i) {
         const tile& source = origin_of(t.segments[i].source);
         for (std::size_t j = 0; j < i; ++j) {

@@ -10,8 +10,7 @@
 namespace tessera::detail {
 
 /// Tiles of a sum lie on its device and have the same elements; only its target, in the first place, is read and written.
-template <class Plan>
-bool verifier<Plan>::sum_is_sound(const task& t) {
+inline bool verifier::sum_is_sound(const task& t) {
     if (t.writes.size() != 1 || t.reads.empty()) {
         return refuse(&t, "a sum has one target and at least one source");
     }
@@ -37,8 +36,7 @@ bool verifier<Plan>::sum_is_sound(const task& t) {
     return true;
 }
 
-template <class Plan>
-bool verifier<Plan>::sums() {
+inline bool verifier::sums() {
     std::vector<std::vector<int>> readers(p_.tiles.size()); // sums that add a tile to another
     std::vector<const task*> writer(p_.tiles.size(), nullptr);
     std::vector<int> taken(p_.tiles.size(), -1); // a task that reads a tile and is no sum
@@ -60,8 +58,7 @@ bool verifier<Plan>::sums() {
 }
 
 /// Micro-batches of which an operator has gone forward in a step.
-template <class Plan>
-int verifier<Plan>::micro_batches_of(int op, int step) const {
+inline int verifier::micro_batches_of(int op, int step) const {
     std::vector<char> seen(at(p_.micro_batches), 0);
     for (const int i : tasks_of_[at(op)]) {
         const task& t = p_.tasks[at(i)];
@@ -74,8 +71,7 @@ int verifier<Plan>::micro_batches_of(int op, int step) const {
 
 /// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard, once; and a shard
 /// contributes once for every micro-batch of which it went forward.
-template <class Plan>
-bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& readers, const std::vector<int>& taken) {
+inline bool verifier::gradients_add_up(const std::vector<std::vector<int>>& readers, const std::vector<int>& taken) {
     std::vector<contribution> all;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
@@ -123,8 +119,7 @@ bool verifier<Plan>::gradients_add_up(const std::vector<std::vector<int>>& reade
 
 /// Each contribution to a parameter's gradient is of one operand of one operator's shard, and what one of a micro-batch makes is one contribution:
 /// copies of a shard make copies of it.
-template <class Plan>
-bool verifier<Plan>::contributions_are_apart(const std::vector<contribution>& all) {
+inline bool verifier::contributions_are_apart(const std::vector<contribution>& all) {
     struct made {
         std::uint64_t of = 0;     ///< parameter, step and part
         std::uint64_t source = 0; ///< operator, operand, micro-batch and ranges
@@ -161,14 +156,12 @@ bool verifier<Plan>::contributions_are_apart(const std::vector<contribution>& al
 }
 
 /// What contributions to one gradient have in common.
-template <class Plan>
-std::uint64_t verifier<Plan>::piece_key_of_parameter(const tile& x) {
+inline std::uint64_t verifier::piece_key_of_parameter(const tile& x) {
     return op::mix(static_cast<std::uint64_t>(x.tensor) + (static_cast<std::uint64_t>(x.step) << 32U));
 }
 
 /// Copies of one part of a gradient are sums over the same micro-batches.
-template <class Plan>
-bool verifier<Plan>::copies_agree(const std::vector<contribution>& all) {
+inline bool verifier::copies_agree(const std::vector<contribution>& all) {
     const auto batches = [&](int total) {
         std::vector<int> result;
         for (const contribution& c : all) {
@@ -202,8 +195,7 @@ bool verifier<Plan>::copies_agree(const std::vector<contribution>& all) {
 }
 
 /// The contributions [first, last) of one shard to one parameter: one for every micro-batch, and every sum begins with one of them.
-template <class Plan>
-bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last) {
+inline bool verifier::shard_is_complete(const std::vector<contribution>& all, std::size_t first, std::size_t last) {
     const task& any = p_.tasks[at(all[first].task)];
     std::vector<int> forward(at(p_.micro_batches), 0);
     for (const int i : tasks_of_[at(any.op)]) {
@@ -235,8 +227,7 @@ bool verifier<Plan>::shard_is_complete(const std::vector<contribution>& all, std
 }
 
 /// Running statistics follow the sum of the statistics of all micro-batches.
-template <class Plan>
-bool verifier<Plan>::statistics_add_up(const std::vector<const task*>& writer) {
+inline bool verifier::statistics_add_up(const std::vector<const task*>& writer) {
     for (const task& t : p_.tasks) {
         if (t.kind != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
             continue; // one replica's: see replicas()

@@ -10,8 +10,7 @@
 
 namespace tessera::detail {
 
-template <class Plan>
-bool verifier<Plan>::exchanges() {
+inline bool verifier::exchanges() {
     std::vector<int> norms(p_.tiles.size(), -1); // the step whose reductions write them
     for (const task& t : p_.tasks) {
         if (t.kind == task_kind::reduce) {
@@ -69,8 +68,7 @@ bool verifier<Plan>::exchanges() {
 }
 
 /// What a task does for one parameter: `whole` with its part `t`.
-template <class Plan>
-bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::vector<char>& states) {
+inline bool verifier::exchange_is_sound(const task& whole, const task& t, std::vector<char>& states) {
     const bool updates = t.kind == task_kind::update;
     const bool clips = p_.clips && updates;
     if (t.reads.empty() || t.writes.empty() || !g_.parameters[t.parameter].trained || p_.kind != run_kind::training) {
@@ -130,8 +128,7 @@ bool verifier<Plan>::exchange_is_sound(const task& whole, const task& t, std::ve
 }
 
 /// What a task takes of one parameter's squares: of a slice of one copy, of the gradient summed for it, and where it is asked for of the state.
-template <class Plan>
-bool verifier<Plan>::norm_is_sound(const task& whole, const task& t) {
+inline bool verifier::norm_is_sound(const task& whole, const task& t) {
     if (t.reads.size() < 2 || t.writes.size() != 1 || t.layer_norms != t.writes ||
         !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.parameter].trained ||
         p_.kind != run_kind::training) {
@@ -165,8 +162,7 @@ bool verifier<Plan>::norm_is_sound(const task& whole, const task& t) {
 }
 
 /// An update whose steps are scaled knows all norms that are taken of its parameter in its step, or copies of them.
-template <class Plan>
-bool verifier<Plan>::reads_layer_norms(const task& whole, const task& t, const std::vector<std::vector<int>>& taken) {
+inline bool verifier::reads_layer_norms(const task& whole, const task& t, const std::vector<std::vector<int>>& taken) {
     std::vector<int> known;
     bool reads = true; // so that it waits for them
     for (const int n : t.layer_norms) {
@@ -182,8 +178,7 @@ bool verifier<Plan>::reads_layer_norms(const task& whole, const task& t, const s
 }
 
 /// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes parameters reads the sum of all.
-template <class Plan>
-bool verifier<Plan>::flags_are_sound() {
+inline bool verifier::flags_are_sound() {
     std::vector<int> counts; // of losses
     bool any = false;
     for (const task& t : p_.tasks) {
@@ -206,8 +201,7 @@ bool verifier<Plan>::flags_are_sound() {
 }
 
 /// How many copies there are of a parameter's region.
-template <class Plan>
-int verifier<Plan>::copies_of(const tile& of) const {
+inline int verifier::copies_of(const tile& of) const {
     int count = 0;
     for (const tile& x : p_.tiles) {
         count += x.kind == tile_kind::parameter && x.tensor == of.tensor && x.region == of.region ? 1 : 0;
@@ -215,8 +209,7 @@ int verifier<Plan>::copies_of(const tile& of) const {
     return count;
 }
 
-template <class Plan>
-bool verifier<Plan>::names_norms(const task& t) const {
+inline bool verifier::names_norms(const task& t) const {
     const std::vector<int>& list = t.kind == task_kind::reduce ? t.writes : t.reads;
     for (const int n : t.norms) {
         if (p_.tiles[at(n)].kind != tile_kind::scalar || std::count(t.norms.begin(), t.norms.end(), n) != 1 ||
@@ -228,8 +221,7 @@ bool verifier<Plan>::names_norms(const task& t) const {
 }
 
 /// Where gradients are clipped, an update knows the squares of all gradients of its step, or copies of them.
-template <class Plan>
-bool verifier<Plan>::reads_all_norms(const task& t, const std::vector<int>& step_of) {
+inline bool verifier::reads_all_norms(const task& t, const std::vector<int>& step_of) {
     std::vector<int> known;
     for (const int n : t.norms) {
         const int origin = p_.tiles[at(n)].origin;
@@ -246,8 +238,7 @@ bool verifier<Plan>::reads_all_norms(const task& t, const std::vector<int>& step
 }
 
 /// One slice's state is one tile, in all steps.
-template <class Plan>
-bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
+inline bool verifier::states_are_one(const std::vector<char>& used) {
     std::vector<std::uint64_t> numbers;
     for (std::size_t i = 0; i < used.size(); ++i) {
         const tile& x = p_.tiles[i];
@@ -264,8 +255,7 @@ bool verifier<Plan>::states_are_one(const std::vector<char>& used) {
 
 /// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in that of the first. So is, of parameters
 /// with norms of their own (`kind` norm), that of every element.
-template <class Plan>
-bool verifier<Plan>::squares_are_counted(task_kind kind) {
+inline bool verifier::squares_are_counted(task_kind kind) {
     struct group {
         int step = 0;
         box region;
@@ -320,9 +310,8 @@ bool verifier<Plan>::squares_are_counted(task_kind kind) {
 }
 
 /// In every step the slices of a region are there once, and the regions cover what some gradient is of.
-template <class Plan>
 template <class Groups>
-bool verifier<Plan>::groups_cover(Groups& known, task_kind kind) {
+bool verifier::groups_cover(Groups& known, task_kind kind) {
     std::vector<std::vector<box>> wanted(at(g_.parameter_count)); // regions of contributions, or of copies
     const bool norms = kind == task_kind::norm;
     for (const tile& x : p_.tiles) {
@@ -367,8 +356,7 @@ bool verifier<Plan>::groups_cover(Groups& known, task_kind kind) {
 }
 
 /// An average or a gathering touches copies, or slices, of its parameter alone.
-template <class Plan>
-bool verifier<Plan>::copies_are_one_parameters(const task& t) {
+inline bool verifier::copies_are_one_parameters(const task& t) {
     for (const int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
         if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.alias >= 0) {

@@ -32,11 +32,9 @@ inline std::uint64_t number_of(const box& region, std::uint64_t whose) {
     return h;
 }
 
-// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
-template <class Plan>
 class verifier {
 public:
-    verifier(const graph_view& g, const Plan& p) : g_(g), p_(p) {
+    verifier(const graph_view& g, const plan& p) : g_(g), p_(p) {
         for (int op = 0; op < g.op_count; ++op) {
             descriptions_.push_back(g.describe(op));
         }
@@ -305,7 +303,7 @@ private:
     bool fits(index_t device_memory);
 
     const graph_view g_;
-    const Plan& p_;
+    const plan& p_;
     std::string text_;
     std::vector<description> descriptions_;
     std::vector<std::vector<std::uint32_t>> reduced_;         ///< loops that a nest sums over, by operator and nest

@@ -43,7 +43,7 @@ struct fragment {
 /// forward, fragment 2 * operators - 1 - op is it backward, with the updates of the parameters that it is the first to use.
 struct lowered_fragments {
     strategy how;
-    lowering::lowering_input<lower_options> in; ///< of `how`
+    lowering::lowering_input in; ///< of `how`
     network_users network;
     lowering::plan_writer out;       ///< all tiles, and the tasks of the fragment that is being made
     lowering::micro_batch_list all;  ///< one

@@ -25,8 +25,7 @@ enum class tuning : std::uint8_t {
 namespace detail {
 
 /// All ways to compute a call; at least one.
-template <class Call>
-std::vector<candidate> candidates_of(const Call& c, format_table& table, const operator_rows& rows) {
+inline std::vector<candidate> candidates_of(const compute_call& c, format_table& table, const operator_rows& rows) {
     std::vector<candidate> all;
     if (const operator_row* const row = rows.find(c.attributes)) {
         row->add_candidates(c, table, all);
@@ -38,8 +37,8 @@ std::vector<candidate> candidates_of(const Call& c, format_table& table, const o
 }
 
 /// Throws tessera::error for a way that nobody has.
-template <class Call>
-owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stream, const operator_rows& rows) {
+inline owned<job> make_job(const bound_call& b, const format_table& table, dnnl_stream_t stream,
+                           const operator_rows& rows) {
     if (b.how.engine == engine_kind::generic) {
         return make_plain_job(b, rows.plain(record_of(b.call.attributes)));
     }
@@ -53,8 +52,7 @@ owned<job> make_job(const Call& b, const format_table& table, dnnl_stream_t stre
 }
 
 /// A name for a call's local problem, equal for equal problems.
-template <class Call>
-std::string problem_name(const Call& c, const operator_rows& rows) {
+inline std::string problem_name(const compute_call& c, const operator_rows& rows) {
     std::string name(record_of(c.attributes).name);
     name += std::string(" ") + to_text(is_forward(c.what) ? pass::forward : c.what) + " n" +
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
@@ -70,8 +68,7 @@ std::string problem_name(const Call& c, const operator_rows& rows) {
     return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers());
 }
 
-template <class Candidate>
-std::string candidate_name(const Candidate& k, const format_table& table, int operands) {
+inline std::string candidate_name(const candidate& k, const format_table& table, int operands) {
     std::string name = to_text(k.engine);
     for (int o = 0; o < operands; ++o) {
         name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
@@ -81,8 +78,7 @@ std::string candidate_name(const Candidate& k, const format_table& table, int op
 
 /// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few
 /// turns each. What is far behind after two turns is not run again.
-template <class Jobs>
-std::vector<double> time_in_turns(const Jobs& jobs) {
+inline std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
     constexpr int most_turns = 40;
     constexpr int fewest_turns = 5;
     constexpr double enough = 0.04; // seconds a job
@@ -112,18 +108,16 @@ std::vector<double> time_in_turns(const Jobs& jobs) {
 
 } // namespace detail
 
-/// Measures candidates and remembers what it measured. (Templates here only so that they are compiled where a plan is
-/// made.)
-template <class Call>
-class basic_catalog {
+/// Measures candidates and remembers what it measured.
+class catalog {
 public:
-    basic_catalog(format_table& table, profile& known, const operator_rows& rows)
+    catalog(format_table& table, profile& known, const operator_rows& rows)
         : table_(table), known_(known), rows_(rows), stream_(make_stream()) {}
 
     /// What the ways come from.
     const operator_rows& rows() const { return rows_; }
 
-    const std::vector<candidate>& candidates(const Call& c) {
+    const std::vector<candidate>& candidates(const compute_call& c) {
         const std::string name = detail::problem_name(c, rows_) + (c.what == pass::evaluate ? " evaluate" : "");
         for (const owned<list>& known : lists_) {
             if (known->problem == name) {
@@ -142,7 +136,7 @@ public:
     /// Whether a vendor's way gives, for this shape, what the operator's description says: the first time it runs
     /// once on known numbers, and a sample of its results is computed again. Remembered in the profile. One that is
     /// wrong is said on stderr, and is no candidate from then on.
-    bool is_right(const Call& c, const candidate& k) {
+    bool is_right(const compute_call& c, const candidate& k) {
         if (passes_check(c, k)) {
             return true;
         }
@@ -151,7 +145,7 @@ public:
     }
 
     /// Seconds that a call takes done each way; of one that is wrong, which is not run again, `never`.
-    std::vector<double> seconds(const Call& c, const std::vector<candidate>& ways) {
+    std::vector<double> seconds(const compute_call& c, const std::vector<candidate>& ways) {
         std::vector<std::string> names;
         std::vector<candidate> unknown;
         for (const candidate& k : ways) {
@@ -222,7 +216,7 @@ private:
     static constexpr double never = 1e15; // seconds
 
     /// The check of is_right(), without its consequences.
-    bool passes_check(const Call& c, const candidate& k) {
+    bool passes_check(const compute_call& c, const candidate& k) {
         if (!is_checked(c, k)) {
             return true;
         }
@@ -240,22 +234,22 @@ private:
         return !is_known_wrong(name);
     }
 
-    std::string wrong_at_first_use(const Call& c, const candidate& k) const {
+    std::string wrong_at_first_use(const compute_call& c, const candidate& k) const {
         const auto make = [&](const bound_call& b) { return detail::make_job(b, table_, stream_.get(), rows_); };
         if (rows_.find(c.attributes)->check == first_use::sum_of_products) {
             return detail::wrong_sample(c, k, table_, stream_.get(), sample_limits{}, make);
         }
         const auto& loops = rows_.plain(record_of(c.attributes));
         return detail::wrong_part(c, k, table_, stream_.get(), sample_limits{}, make,
-                                  [&](const Call& part) { reference::compute<float>(part, loops); });
+                                  [&](const compute_call& part) { reference::compute<float>(part, loops); });
     }
 
-    bool is_checked(const Call& c, const candidate& k) const {
+    bool is_checked(const compute_call& c, const candidate& k) const {
         const operator_row* const row = rows_.find(c.attributes);
         return row != nullptr && row->check != first_use::none &&
                (k.engine == engine_kind::onednn || k.engine == engine_kind::winograd);
     }
-    std::string checked_name(const Call& c, const candidate& k) const {
+    std::string checked_name(const compute_call& c, const candidate& k) const {
         return "checked " + detail::problem_name(c, rows_) + " | " +
                detail::candidate_name(k, table_, c.d->operands.size());
     }
@@ -264,7 +258,7 @@ private:
         return mark != nullptr && *mark > is_right_mark;
     }
 
-    std::vector<double> measure(const Call& c, const std::vector<candidate>& ways) {
+    std::vector<double> measure(const compute_call& c, const std::vector<candidate>& ways) {
         // One buffer an operand serves all ways, so that they meet the same state of the caches.
         std::vector<buffer> memory;
         std::vector<bound_call> calls;
@@ -330,8 +324,6 @@ private:
     };
     std::vector<owned<list>> lists_; ///< whose addresses stay
 };
-
-using catalog = basic_catalog<compute_call>;
 
 } // namespace tessera::host
 

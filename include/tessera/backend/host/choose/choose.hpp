@@ -9,8 +9,7 @@
 
 namespace tessera::host::detail {
 
-template <class Plan>
-void chooser<Plan>::choose() {
+inline void chooser::choose() {
     if (how_ == tuning::random) {
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             const auto n = static_cast<std::uint64_t>(groups_[i].legs[0].options.size());
@@ -48,8 +47,7 @@ void chooser<Plan>::choose() {
     }
 }
 
-template <class Plan>
-double chooser<Plan>::total_cost() {
+inline double chooser::total_cost() {
     double total = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         total += costs_[i][at(groups_[i].chosen)];
@@ -61,8 +59,7 @@ double chooser<Plan>::total_cost() {
 }
 
 /// Coordinate descent from the choice that prefers one format everywhere (-1: the fastest of each).
-template <class Plan>
-void chooser<Plan>::descend(int preferred) {
+inline void chooser::descend(int preferred) {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         group& x = groups_[i];
         x.chosen = 0;
@@ -93,9 +90,8 @@ void chooser<Plan>::descend(int preferred) {
 }
 
 /// The way of a group, among those that qualify, with the least cost for it and for what it touches.
-template <class Plan>
 template <class Qualifies>
-void chooser<Plan>::take_best(int i, const Qualifies& qualifies) {
+void chooser::take_best(int i, const Qualifies& qualifies) {
     group& x = groups_[at(i)];
     int best = x.chosen;
     double least = -1;
@@ -117,8 +113,7 @@ void chooser<Plan>::take_best(int i, const Qualifies& qualifies) {
 }
 
 /// Every group that touches a tensor takes its best way with the tensor in format `f`; undone unless that costs less.
-template <class Plan>
-bool chooser<Plan>::move_together(const std::vector<place>& all, int f) {
+inline bool chooser::move_together(const std::vector<place>& all, int f) {
     std::vector<int> members;
     std::vector<int> touched;
     std::vector<int> before;
@@ -156,8 +151,7 @@ bool chooser<Plan>::move_together(const std::vector<place>& all, int f) {
     return false;
 }
 
-template <class Plan>
-std::vector<place> chooser<Plan>::places_of(const passed& x) {
+inline std::vector<place> chooser::places_of(const passed& x) {
     std::vector<place> all = x.contributions;
     if (x.writer.group >= 0) {
         all.push_back(x.writer);
@@ -169,8 +163,7 @@ std::vector<place> chooser<Plan>::places_of(const passed& x) {
 }
 
 /// The formats that a tensor can have in one way or another.
-template <class Plan>
-std::vector<int> chooser<Plan>::formats_of(const std::vector<place>& all) const {
+inline std::vector<int> chooser::formats_of(const std::vector<place>& all) const {
     std::vector<int> formats;
     for (const place& x : all) {
         for (const candidate& k : groups_[at(x.group)].legs[at(x.leg)].options) {
@@ -184,8 +177,7 @@ std::vector<int> chooser<Plan>::formats_of(const std::vector<place>& all) const 
 }
 
 /// By rules of thumb, which are the operators' own.
-template <class Plan>
-double chooser<Plan>::estimate(const compute_call& c, const candidate& k) {
+inline double chooser::estimate(const compute_call& c, const candidate& k) {
     const double flops =
         static_cast<double>(is_forward(c.what) ? forward_flops(*c.d, c.ranges) : backward_flops(*c.d, c.ranges)) +
         static_cast<double>(forward_bytes(*c.d, c.ranges)) / 4;

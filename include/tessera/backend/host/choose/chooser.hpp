@@ -62,11 +62,9 @@ struct decisions {
     std::vector<stored> parameters;
 };
 
-// A template only so that what it uses is compiled where a plan is made, not wherever the header is included.
-template <class Plan>
 class chooser {
 public:
-    chooser(const Plan& p, const graph_view& g, const std::vector<description>& descriptions,
+    chooser(const plan& p, const graph_view& g, const std::vector<description>& descriptions,
             const parameter_store* store, catalog& c, tuning how, std::uint64_t seed, bool takes_norms = false)
         : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), how_(how), seed_(seed),
           takes_norms_(takes_norms) {}
@@ -157,7 +155,7 @@ private:
 
     static constexpr double not_measured = 1e20; ///< what fell behind in the turns
 
-    const Plan& p_;
+    const plan& p_;
     const graph_view& g_;
     const std::vector<description>& descriptions_;
     const parameter_store* store_;

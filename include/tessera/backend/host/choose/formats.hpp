@@ -7,8 +7,7 @@
 
 namespace tessera::host::detail {
 
-template <class Plan>
-void chooser<Plan>::link() {
+inline void chooser::link() {
     std::vector<int> of_tile(p_.tiles.size(), -1);
     const auto at_root = [&](int root) -> passed& {
         if (of_tile[at(root)] < 0) {
@@ -63,8 +62,7 @@ void chooser<Plan>::link() {
     }
 }
 
-template <class Plan>
-passed& chooser<Plan>::parameter(int tensor, const box& part) {
+inline passed& chooser::parameter(int tensor, const box& part) {
     for (passed& x : passed_) {
         if (x.tensor == tensor && x.region == part) {
             return x;
@@ -81,8 +79,7 @@ passed& chooser<Plan>::parameter(int tensor, const box& part) {
 
 /// The format that a parameter's region must have, or -1. Where norms of whole parameters are taken, regions that overlap others stay plain: which elements
 /// others count is said in indices.
-template <class Plan>
-int chooser<Plan>::stored_format(int tensor, const box& part) const {
+inline int chooser::stored_format(int tensor, const box& part) const {
     for (std::size_t i = 0; takes_norms_ && i < p_.tiles.size(); ++i) {
         const tile& x = p_.tiles[i];
         if (x.kind == tile_kind::parameter && x.tensor == tensor && !(x.region == part) &&
@@ -100,8 +97,7 @@ int chooser<Plan>::stored_format(int tensor, const box& part) const {
 }
 
 /// Seconds of a reorder.
-template <class Plan>
-double chooser<Plan>::reorder(int from, int to, const shape& extents) {
+inline double chooser::reorder(int from, int to, const shape& extents) {
     if (from == to || from < 0 || to < 0) {
         return 0;
     }
@@ -120,8 +116,7 @@ double chooser<Plan>::reorder(int from, int to, const shape& extents) {
     return seconds;
 }
 
-template <class Plan>
-double chooser<Plan>::cost(const passed& x) {
+inline double chooser::cost(const passed& x) {
     if (x.tensor >= 0) {
         return cost_of_parameter(x).second;
     }
@@ -143,8 +138,7 @@ double chooser<Plan>::cost(const passed& x) {
 }
 
 /// The best format to keep a parameter in, and the seconds that its reorders take then.
-template <class Plan>
-std::pair<int, double> chooser<Plan>::cost_of_parameter(const passed& x) {
+inline std::pair<int, double> chooser::cost_of_parameter(const passed& x) {
     std::vector<int> reads;
     std::vector<int> writes;
     const auto add = [](std::vector<int>& list, int f) {
@@ -161,9 +155,8 @@ std::pair<int, double> chooser<Plan>::cost_of_parameter(const passed& x) {
     return best_storage(reads, writes, x.extents, x.fixed);
 }
 
-template <class Plan>
-std::pair<int, double> chooser<Plan>::best_storage(const std::vector<int>& reads, const std::vector<int>& writes,
-                                                   const shape& extents, int fixed) {
+inline std::pair<int, double> chooser::best_storage(const std::vector<int>& reads, const std::vector<int>& writes,
+                                                    const shape& extents, int fixed) {
     std::vector<int> possible = {fixed >= 0 ? fixed : format::plain};
     if (fixed < 0) {
         possible.insert(possible.end(), reads.begin(), reads.end());
@@ -185,8 +178,7 @@ std::pair<int, double> chooser<Plan>::best_storage(const std::vector<int>& reads
     return best;
 }
 
-template <class Plan>
-void chooser<Plan>::store_parameters(decisions& d) {
+inline void chooser::store_parameters(decisions& d) {
     struct wishes {
         std::vector<int> reads, writes;
     };

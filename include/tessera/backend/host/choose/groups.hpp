@@ -31,8 +31,7 @@ inline bool corresponds(const candidate& a, const candidate& b) {
     return true;
 }
 
-template <class Plan>
-void chooser<Plan>::make_groups() {
+inline void chooser::make_groups() {
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
         if (t.kind != task_kind::compute || t.what == pass::update) {
@@ -69,8 +68,7 @@ void chooser<Plan>::make_groups() {
 }
 
 /// Keeps what all legs of a group can do, in one order.
-template <class Plan>
-void chooser<Plan>::align(group& x) {
+inline void chooser::align(group& x) {
     if (x.legs.size() < 2) {
         return;
     }
@@ -100,8 +98,7 @@ void chooser<Plan>::align(group& x) {
 }
 
 /// What a task of a group does when its first task does `k`: the same if its own shape allows it.
-template <class Plan>
-candidate chooser<Plan>::option_for(int t, const candidate& k) {
+inline candidate chooser::option_for(int t, const candidate& k) {
     const compute_call c = call(p_.tasks[at(t)]);
     if (k.engine == engine_kind::generic) {
         std::vector<candidate> all;

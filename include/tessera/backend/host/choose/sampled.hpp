@@ -7,6 +7,7 @@
 
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/backend/host/reorder.hpp"
+#include "tessera/base/function_ref.hpp"
 #include "tessera/base/number_text.hpp"
 
 #include <cmath>
@@ -243,6 +244,8 @@ private:
     buffer all_;
 };
 
+using job_maker = function_ref<owned<job>(const bound_call&)>;
+
 /// One run of a way on known numbers, between guards.
 class sampled_run {
 public:
@@ -258,8 +261,7 @@ public:
         : table_(table), stream_(stream), b_{given, k, nullptr, nullptr} {}
 
     /// Runs the job that `make(bound_call)` makes. Empty, or what is wrong at once: "it writes past its memory".
-    template <class Make>
-    std::string run(Make&& make) {
+    std::string run(const job_maker& make) {
         const compute_call& given = b_.call;
         const candidate& k = b_.how;
         const description& d = *given.d;
@@ -347,9 +349,8 @@ private:
 /// Runs a way of a sum of products once, and looks at some elements of each result, corners among them. Empty where
 /// they are right, else what is wrong: "element 3 of operand 2 is 0 instead of 1.25", "it writes past its memory".
 /// `make(bound_call)` makes the way's job.
-template <class Make>
-std::string wrong_sample(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream,
-                         const sample_limits& most, Make&& make) {
+inline std::string wrong_sample(const compute_call& given, const candidate& k, const format_table& table,
+                                dnnl_stream_t stream, const sample_limits& most, const job_maker& make) {
     const description& d = *given.d;
     const sample_numbers& numbers = sample_numbers::get();
     const int in = d.find_operand(operand_kind::input);
@@ -424,9 +425,9 @@ std::string wrong_sample(const compute_call& given, const candidate& k, const fo
 
 /// As wrong_sample(), of operators that are no sum of products alone: parts of each result are computed again by the
 /// operator's plain loops, `loops(compute_call)`, corners among them.
-template <class Make, class Loops>
-std::string wrong_part(const compute_call& given, const candidate& k, const format_table& table, dnnl_stream_t stream,
-                       const sample_limits& most, Make&& make, Loops&& loops) {
+inline std::string wrong_part(const compute_call& given, const candidate& k, const format_table& table,
+                              dnnl_stream_t stream, const sample_limits& most, const job_maker& make,
+                              const function_ref<void(const compute_call&)>& loops) {
     const description& d = *given.d;
     sampled_run once(given, k, table, stream);
     if (std::string wrong = once.run(make); !wrong.empty()) {

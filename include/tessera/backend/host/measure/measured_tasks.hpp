@@ -9,14 +9,13 @@
 namespace tessera::host {
 
 /// Predicts on the host. Measures what the backend's profile lacks, so that the first question about a plan takes a while.
-template <class Plan>
-class basic_measured_tasks {
+class measured_tasks {
 public:
-    basic_measured_tasks(basic_backend<Plan>& b, const local_devices& team)
+    measured_tasks(backend& b, const local_devices& team)
         : backend_(b), team_(team), clock_(b, team_.threads(), {.rounds = 5}) {}
 
     /// Seconds that a step of a bound and finished plan will take. What its compute tasks take is remembered for times().
-    double predict(const Plan& p, const graph_view& g) {
+    double predict(const plan& p, const graph_view& g) {
         clock_.learn(p, g);
         const plan_times t = clock_.times(p, g);
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
@@ -34,17 +33,14 @@ public:
     simulation::task_times times() const { return {&known_, reached_here()}; }
 
 private:
-    basic_backend<Plan>& backend_;
+    backend& backend_;
     local_devices team_;
-    basic_task_clock<Plan> clock_;
+    task_clock clock_;
     cost::profile known_;
 };
 
 /// Found by refine.
-template <class Plan>
-basic_measured_tasks<Plan> measured_tasks_of(basic_backend<Plan>& b, const local_devices& team) {
-    return basic_measured_tasks<Plan>(b, team);
-}
+inline measured_tasks measured_tasks_of(backend& b, const local_devices& team) { return measured_tasks(b, team); }
 
 } // namespace tessera::host
 

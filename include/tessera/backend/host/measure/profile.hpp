@@ -20,29 +20,27 @@ namespace tessera::host {
 
 inline constexpr std::size_t most_profile_bytes = std::size_t{64} << 20U;
 
-// A template only so that what it uses is compiled where a plan is made.
-template <class Seconds>
-class basic_profile {
+class profile {
 public:
-    basic_profile() = default;
+    profile() = default;
     /// Reads the file if there is one. A file from another library version or machine is left alone and measured anew. Throws tessera::error for
     /// what is not a profile, so that it is not overwritten, for a folder or a device, and for more than most_profile_bytes.
-    explicit basic_profile(std::string path) {
+    explicit profile(std::string path) {
         if (!path.empty()) {
             times_ = entries_of(files::read_if_there(path, most_profile_bytes), path);
             path_ = static_cast<std::string&&>(path);
         }
     }
-    ~basic_profile() { save(); }
-    basic_profile(const basic_profile&) = delete;
-    basic_profile& operator=(const basic_profile&) = delete;
+    ~profile() { save(); }
+    profile(const profile&) = delete;
+    profile& operator=(const profile&) = delete;
 
-    const Seconds* find(const std::string& name) const {
+    const double* find(const std::string& name) const {
         const auto it = place(name);
         return it == times_.end() || it->name != name ? nullptr : &it->seconds;
     }
     /// In a group of processes: the longest of all that they add, which all do in one order.
-    void add(const std::string& name, Seconds seconds) {
+    void add(const std::string& name, double seconds) {
         group_ != nullptr ? group_->agree_on_most({&seconds, 1}) : void();
         times_.insert(place(name), {name, seconds});
         changed_ = true;
@@ -114,7 +112,7 @@ private:
 
     struct entry {
         std::string name;
-        Seconds seconds = 0;
+        double seconds = 0;
     };
 
     typename std::vector<entry>::const_iterator place(const std::string& name) const {
@@ -163,8 +161,6 @@ private:
     bool saves_ = true;
     process_group* group_ = nullptr; ///< with which it agrees
 };
-
-using profile = basic_profile<double>;
 
 } // namespace tessera::host
 

@@ -80,25 +80,24 @@ private:
 
 } // namespace detail
 
-/// Measures what a profile does not know yet. (A template only so that it is compiled where it is used.)
-template <class Plan>
-class basic_task_clock {
+/// Measures what a profile does not know yet.
+class task_clock {
 public:
     /// Of a group of processes each measures, and the longest time counts; all call it.
     /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend keeps the profile.
-    basic_task_clock(basic_backend<Plan>& b, workers& threads, const clock_options& o = {})
+    task_clock(backend& b, workers& threads, const clock_options& o = {})
         : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
-    int learn(const Plan& p, const graph_view& g) { return learn({&p}, g); }
+    int learn(const plan& p, const graph_view& g) { return learn({&p}, g); }
     /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of the machine.
-    int learn(const std::vector<const Plan*>& plans, const graph_view& g) {
+    int learn(const std::vector<const plan*>& plans, const graph_view& g) {
         backend_.agree_over(threads_.group());
         std::vector<owned<experiment>> list;
         std::vector<std::string> listed; // sorted
         index_t bytes = 0;
         int learnt = 0;
-        for (const Plan* p : plans) {
+        for (const plan* p : plans) {
             const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(*p);
             for (std::size_t i = 0; i < p->tasks.size(); ++i) {
                 const std::string name = name_of(*p, static_cast<int>(i), g, reuses[i]);
@@ -124,7 +123,7 @@ public:
     }
 
     /// What the profile knows of a plan's tasks.
-    plan_times times(const Plan& p, const graph_view& g) const {
+    plan_times times(const plan& p, const graph_view& g) const {
         const std::vector<std::vector<simulation::reuse>> reuses = simulation::reuse_of(p);
         plan_times all;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
@@ -141,7 +140,7 @@ public:
     }
 
     /// The name under which a task of a bound plan is remembered.
-    std::string name_of(const Plan& p, int index, const graph_view& g,
+    std::string name_of(const plan& p, int index, const graph_view& g,
                         const std::vector<simulation::reuse>& where) const {
         const task& t = p.tasks[static_cast<std::size_t>(index)];
         description d;
@@ -157,12 +156,12 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     struct experiment {
-        experiment(std::string called, Plan isolated, const std::vector<simulation::reuse>& where)
-            : name(static_cast<std::string&&>(called)), alone(static_cast<Plan&&>(isolated)), store(alone),
+        experiment(std::string called, plan isolated, const std::vector<simulation::reuse>& where)
+            : name(static_cast<std::string&&>(called)), alone(static_cast<plan&&>(isolated)), store(alone),
               memory(alone, store), found(residences(alone, where)), reuses(where) {}
 
         std::string name;
-        Plan alone;
+        plan alone;
         parameter_store store;
         addresses memory;
         std::vector<residence> found;
@@ -179,11 +178,11 @@ private:
         std::vector<double> seconds[2]; ///< alone, pressed
     };
 
-    static index_t bytes_of_access(const Plan& p, const access& a) {
+    static index_t bytes_of_access(const plan& p, const access& a) {
         const tile& t = p.tiles[at(a.tile)];
         return t.kind == tile_kind::optimizer_state ? t.bytes : a.elements.size() * bytes_of(t.type);
     }
-    static std::vector<residence> residences(const Plan& p, const std::vector<simulation::reuse>& where) {
+    static std::vector<residence> residences(const plan& p, const std::vector<simulation::reuse>& where) {
         std::vector<residence> all;
         std::vector<access> own;
         if (p.tasks.size() == 1) { // isolated: tiles have other numbers
@@ -203,7 +202,7 @@ private:
     }
 
     void prepare(experiment& e, const graph_view& g) {
-        const Plan& p = e.alone;
+        const plan& p = e.alone;
         e.input_pointers.assign(at(g.tensor_count), nullptr);
         for (std::size_t i = 0; i < p.tiles.size(); ++i) {
             const tile& x = p.tiles[i];
@@ -384,14 +383,12 @@ private:
         return seconds;
     }
 
-    basic_backend<Plan>& backend_;
+    backend& backend_;
     workers& threads_;
     clock_options options_;
     int pair_;
     detail::sweep sweeps_[2] = {detail::sweep(128 << 20), detail::sweep(128 << 20)};
 };
-
-using task_clock = basic_task_clock<plan>;
 
 } // namespace tessera::host
 

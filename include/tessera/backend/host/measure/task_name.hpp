@@ -48,9 +48,8 @@ inline residence residence_of(const simulation::reuse& r, index_t bytes, index_t
 namespace detail {
 
 /// What a task does, whatever its backend says: engine and formats. `call` points into the graph's description `d`.
-template <class Plan>
-std::string work_name(const Plan& p, const task& t, const graph_view& g, const description* d,
-                      const format_table& table, const operator_rows& rows, const optimizer& update) {
+inline std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,
+                             const format_table& table, const operator_rows& rows, const optimizer& update) {
     const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
     const auto extents = [](const shape& s) {
         std::string name;

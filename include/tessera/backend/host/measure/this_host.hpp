@@ -171,8 +171,7 @@ inline double measure_pressure(process_group& group) {
 } // namespace detail
 
 /// What runs on `used` threads of a team cost besides their tasks, from the backend's profile, and measured where it is missing there.
-template <class Plan>
-simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_devices& team, int used) {
+inline simulation::thread_costs thread_costs_of(backend& b, const local_devices& team, int used) {
     profile& known = b.measured();
     process_group* const group = team.threads().group();
     b.agree_over(group);
@@ -184,8 +183,8 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
     if (known.find("host step" + threads) == nullptr) {
         const graph g = describe<detail::probe_network>(32);
         b.rows().add(rows_of<operators_of<detail::probe_network>>());
-        session<basic_backend<Plan>> probe(g.view(), search::data_parallel(g.view(), used), used, b.update(), {}, b,
-                                           team.threads());
+        session<backend> probe(g.view(), search::data_parallel(g.view(), used), used, b.update(), {}, b,
+                               team.threads());
         probe.set_learning_rate(0);
         const tessera::detail::synthetic_batch<graph_view> data(g.view());
         std::vector<double> around;
@@ -248,10 +247,9 @@ simulation::thread_costs thread_costs_of(basic_backend<Plan>& b, const local_dev
 
 /// This host as a machine, measured: what its threads reach on a convolution, a matrix product and elementwise work, and how fast one reads
 /// what another wrote. The rates are what is reached, not peaks: the roofline's efficiencies are 100 % here (see reached_here).
-template <class Plan>
-device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
+inline device_graph this_host(backend& b, const local_devices& team) {
     b.rows().add(rows_of<operators_of<detail::rate_convs, detail::rate_linears>>());
-    basic_task_clock<Plan> clock(b, team.threads());
+    task_clock clock(b, team.threads());
     double best[work_kinds] = {1, 1, 1}; // flops per ns
     double memory = 1;                   // bytes per ns
     double link = 1;
@@ -259,7 +257,7 @@ device_graph this_host(basic_backend<Plan>& b, const local_devices& team) {
         const graph_view g = network.view();
         lower_options o;
         o.update = b.update();
-        Plan p = lower(g, search::data_parallel(g, team.count()).view(), team.count(), o);
+        plan p = lower(g, search::data_parallel(g, team.count()).view(), team.count(), o);
         b.bind(p, g, nullptr);
         finish(g, p);
         clock.learn(p, g);
