@@ -29,9 +29,15 @@ if(NOT TESSERA_MPIS)
   message(STATUS "Tessera: no MPI was found, so ranks are left out; install libopenmpi-dev and openmpi-bin, libmpich-dev and mpich")
 endif()
 
+# What tests, examples and the planner take of the compiled library: they are many. One program alone is compiled sooner with headers alone.
+add_library(tessera_linked INTERFACE)
+if(TESSERA_LINK_COMPILED)
+  target_link_libraries(tessera_linked INTERFACE tessera_compiled)
+endif()
+
 # Everything that can be linked here; tests of the core link the core alone.
 add_library(tessera_everything INTERFACE)
-target_link_libraries(tessera_everything INTERFACE tessera_execute)
+target_link_libraries(tessera_everything INTERFACE tessera_linked tessera_execute)
 foreach(part host io)
   if(TARGET tessera_${part})
     target_link_libraries(tessera_everything INTERFACE tessera_${part})

@@ -6,6 +6,7 @@ option(TESSERA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TESSERA_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 set(TESSERA_EXAMPLES_OPTIMIZATION -O0 CACHE STRING
     "How examples are optimized in a debug build; -O2 has the compiler's warnings of optimized code")
+option(TESSERA_LINK_COMPILED "Tests, examples, benchmarks and the Python package link tessera::compiled; OFF: headers alone" ON)
 option(TESSERA_BUILD_BENCHMARKS "Build the benchmarks" OFF)
 option(TESSERA_INSTALL "Make install rules and the CMake package" ${PROJECT_IS_TOP_LEVEL})
 

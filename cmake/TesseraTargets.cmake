@@ -3,13 +3,11 @@
 #   tessera::core     base to search: needs nothing
 #   tessera::execute  core, the executor and the reference backend: threads
 #   tessera::host     execute and the host backend: oneDNN and the OpenMP runtime that it uses
-#   tessera::host_runtime  what tessera/host_runtime.hpp needs, compiled; of an installed package one's own source that includes
-#                     tessera/runtime/host_source.inl is that
 #   tessera::mpi      execute and ranks of MPI: the MPI that CMake finds
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
 #   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found;
 #                     range_v3.hpp: range-v3, where it is found
-# Each is a component of the installed package.
+# Each is a component of the installed package. What of them is no template is compiled once in tessera::compiled: TesseraCompiled.cmake.
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
@@ -60,7 +58,7 @@ function(tessera_add_library name)
   endif()
 endfunction()
 
-tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} UMBRELLA tessera.hpp version.hpp)
+tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} compiled UMBRELLA tessera.hpp version.hpp)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -77,15 +75,9 @@ if(TESSERA_HAS_HOST AND NOT dnnl_VERSION MATCHES "^[23]\\.")
   message(STATUS "Tessera: ${sentence}; the host backend is left out")
 endif()
 if(TESSERA_HAS_HOST)
-  tessera_add_library(host FOLDERS backend/host runtime UMBRELLA host.hpp host_runtime.hpp)
+  tessera_add_library(host FOLDERS backend/host UMBRELLA host.hpp host_runtime.hpp)
   # oneDNN runs on GNU OpenMP here, and its CMake target does not say so.
   target_link_libraries(tessera_host INTERFACE tessera_execute DNNL::dnnl gomp)
-  # Built where something links it. Its one source takes half a minute at -O2, the sources that link it seconds.
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/host_runtime.cpp")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "#include <tessera/runtime/host_source.inl>\n")
-  add_library(tessera_host_runtime STATIC EXCLUDE_FROM_ALL "${source}")
-  add_library(tessera::host_runtime ALIAS tessera_host_runtime)
-  target_link_libraries(tessera_host_runtime PUBLIC tessera_host)
 endif()
 
 # Silent where there is none: few want ranks.
@@ -133,3 +125,6 @@ if(TESSERA_HAS_IO)
     target_link_libraries(tessera_io INTERFACE nlohmann_json::nlohmann_json)
   endif()
 endif()
+
+include(TesseraCompiled)
+add_library(tessera::host_runtime ALIAS tessera_compiled) # its name before 0.4

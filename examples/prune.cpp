@@ -8,7 +8,7 @@
 #include "examples/options.hpp"
 #include "examples/output.hpp"
 
-#include <tessera/host_runtime.hpp>
+#include <tessera/host.hpp>
 
 #include <tessera/io/fashion_mnist.hpp>
 #include <tessera/io/train.hpp>

@@ -14,7 +14,7 @@
 #include "examples/zoo/zoo.hpp"
 
 #include <tessera/execute/workers.hpp>
-#include <tessera/host_runtime.hpp>
+#include <tessera/host.hpp>
 #include <tessera/io/load_weights.hpp>
 #include <tessera/io/network_file.hpp>
 #include <tessera/io/onnx_network.hpp>
@@ -143,11 +143,11 @@ void run(const request& r) {
         throw options::usage_error("--devices takes at least 1");
     }
     const ts::optimizer update = ts::sgd{.learning_rate = number("--learning-rate"), .momentum = number("--momentum")};
-    ts::host::runtime backend(update);
+    ts::host::backend backend(update);
     ts::workers threads(devices);
     ts::session_options session_options;
     session_options.seed = static_cast<std::uint64_t>(whole("--seed"));
-    ts::host::runtime_session session(g, ts::search::data_parallel(g, devices), devices, update, session_options,
+    ts::session<ts::host::backend> session(g, ts::search::data_parallel(g, devices), devices, update, session_options,
                                       backend, threads);
     for (const std::string& note : read.all.notes) {
         std::printf("note: %s\n", note.c_str());

@@ -11,7 +11,7 @@
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vision_transformer.hpp"
 
-#include <tessera/host_runtime.hpp>
+#include <tessera/host.hpp>
 
 #include <tessera/execute/metrics.hpp>
 #include <tessera/io/augment.hpp>

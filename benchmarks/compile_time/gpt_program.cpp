@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT of 124 million parameters, as README's pages have it, and steps on one sequence. Compiled with -DTESSERA_COMPILED against the compiled
 // runtime, else against the headers; see programs.py.
-#ifdef TESSERA_COMPILED
-#include <tessera/host_runtime.hpp>
-#else
 #include <tessera/host.hpp>
-#endif
 
 #include <cstdio>
 #include <cstdlib>

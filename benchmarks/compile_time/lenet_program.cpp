@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// README's first program: the network, its strategy found by the compiler, and training. Compiled with -DTESSERA_COMPILED against the compiled runtime, else
+// README's first program: the network, its strategy found by the compiler, and training. Compiled with -DTESSERA_COMPILED against the compiled library, else
 // against the headers; see programs.py.
-#ifdef TESSERA_COMPILED
-#include <tessera/host_runtime.hpp>
-#else
 #include <tessera/host.hpp>
-#endif
 #include <tessera/io/fashion_mnist.hpp>
 
 #include <cstdio>

@@ -6,7 +6,7 @@
 
 #include "support/planned.hpp"
 #include "support/same_numbers.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/net/paths.hpp"
 
 #include <algorithm>
@@ -62,9 +62,9 @@ bool run(const std::string& wanted, const std::string& name, const std::string& 
     const ts::graph network = ts::describe<Network>(batch);
     const ts::graph_view g = network.view();
     const ts::optimizer how(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
-    ts::host::runtime backend(how);
+    ts::host::backend backend(how);
     ts::workers threads(devices);
-    ts::host::runtime_session session(g, test_support::data_parallel(g, devices), devices, how, {}, backend, threads);
+    ts::session<ts::host::backend> session(g, test_support::data_parallel(g, devices), devices, how, {}, backend, threads);
     files to(folder, name);
     for (int p = 0; p < g.parameter_count; ++p) {
         to.put("parameter " + ts::parameter_path_of(g, p) + (g.parameters[p].trained ? " trained" : " kept") +

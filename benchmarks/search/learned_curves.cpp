@@ -4,7 +4,7 @@
 // Usage: learned_curves FILE.csv [PRICES [FAMILY [SEEDS]]]: a line for each learner, graph, seed and number of prices; FILE-FAMILY.svg: the means.
 // FAMILY: 0 (image cells), 1 (translation) or 2 (language cells); all of them where none is given.
 #include "benchmarks/support/placing.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/io/file.hpp"
 #include "tessera/io/svg_plot.hpp"
 #include "tessera/learned/gdp.hpp"

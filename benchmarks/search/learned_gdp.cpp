@@ -5,7 +5,7 @@
 // learned_gdp family [UPDATES [FAMILY [penalty]]]: trained on a family's 24 members, 8 others placed without training on them; FAMILY 0 (image cells),
 // 1 or 2; penalty: what does not fit has the longer step that Placeto gives it, not one reward for all.
 #include "benchmarks/support/placing_families.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/learned/gdp.hpp"
 #include "tessera/learned/mirhoseini.hpp"
 #include "tessera/search/placement/metropolis.hpp"

@@ -4,7 +4,7 @@
 // Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2; family 0 FAMILY: its
 // searches alone
 #include "benchmarks/support/placing_families.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/learned/placeto.hpp"
 #include "tessera/search/placement/cut_placement.hpp"
 #include "tessera/search/placement/list_placement.hpp"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles and runs the code on the pages for beginners, and compares what they show with what is printed.
 
-  blocks.py --runtime LIBRARY --plan PROGRAM --work FOLDER [--compiler g++] [--jobs 2] [--only 03] [--write] [--without-ranks] [--whole]
+  blocks.py --library FILE --plan PROGRAM --work FOLDER [--compiler g++] [--jobs 2] [--only 03] [--write] [--without-ranks] [--whole]
 
 The ```cpp blocks of a page, one after the other as they stand, are one program. The page prints the commands that compile it in a ```sh block, whose last
-`g++` names the source; they are run literally, in a folder where `include` and, unless the page makes it, `runtime.o` lie. Comments of the page say more:
+`g++` names the source; they are run literally, in a folder where `include` and, unless the page makes it, `libtessera.a` lie. Comments of the page say more:
 
   <!-- run -->               the next ```sh block is run, in a folder of the page, with `plan` on the path
   <!-- printed -->           the next ```text block is what was printed since the last one: C++ and shell each by itself. `...` stands for any lines
@@ -151,7 +151,7 @@ def outputs_of_program(page, a, folder):
     """What the page's program prints until the end of each of its blocks. The page's commands compile it."""
     source, program = page.names()
     (folder / source).write_text(page.source())
-    for name, target in (("include", a.root / "include"), ("runtime.o", a.runtime)):
+    for name, target in (("include", a.root / "include"), ("libtessera.a", a.library)):
         link = folder / name
         link.unlink(missing_ok=True)
         link.symlink_to(Path(target).resolve())
@@ -160,11 +160,12 @@ def outputs_of_program(page, a, folder):
     (tools / "g++").write_text(f'#!/bin/sh\nexec {shlex.quote(shutil.which(a.compiler))} "$@"\n')
     (tools / "g++").chmod(0o755)
     commands = page.compile
-    if any(" -c runtime.cpp" in c for c in commands):
+    made = next((i for i, c in enumerate(commands) if c.startswith("ar rc libtessera.a")), None)
+    if made is not None:
         if a.whole:
-            (folder / "runtime.o").unlink()
+            (folder / "libtessera.a").unlink()
         else:  # minutes, for what the library that the tests link is already
-            commands = [c for c in commands if " -c runtime.cpp" not in c]
+            commands = commands[made + 1:]
     built = run(["bash", "-euc", "\n".join(commands)], 1800, cwd=folder, env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}"))
     if built.returncode:
         raise Failure(f"{page.name} does not compile:\n{built.stderr[:4000]}")
@@ -262,7 +263,7 @@ def check_page(page, a):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
-    p.add_argument("--runtime", type=Path, required=True)
+    p.add_argument("--library", type=Path, required=True)
     p.add_argument("--plan", required=True)
     p.add_argument("--work", type=Path, required=True)
     p.add_argument("--compiler", default="g++")

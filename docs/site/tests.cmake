@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of the pages and of the site, included where the planner is a target. What is not installed skips its test, with the reason.
 
-if(NOT Python3_EXECUTABLE OR NOT TARGET plan OR NOT TARGET tessera_host_runtime)
+if(NOT Python3_EXECUTABLE OR NOT TARGET plan OR NOT TARGET tessera_host OR NOT TARGET tessera_io)
   return()
 endif()
 set(site_tools "${PROJECT_SOURCE_DIR}/docs/site")
@@ -10,7 +10,7 @@ set(site "${PROJECT_BINARY_DIR}/site")
 add_test(NAME docs.tools COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/site/tools.py" "$<TARGET_FILE:plan>")
 set_tests_properties(docs.tools PROPERTIES LABELS structure TIMEOUT 120)
 
-# One translation unit a page, compiled by the page's own commands, against the compiled runtime, which with --whole a page compiles, too.
+# One translation unit a page, compiled by the page's own commands, against the compiled library, which with --whole a page compiles, too.
 set(without_ranks --without-ranks)
 if("ompi-c" IN_LIST TESSERA_MPIS)
   set(without_ranks)
@@ -18,8 +18,14 @@ endif()
 if(TESSERA_TESTS_LONG)
   list(APPEND without_ranks --whole)
 endif()
+set(archives)
+foreach(component host io execute core)
+  string(APPEND archives " $<TARGET_FILE:tessera_compiled_${component}>")
+endforeach()
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/libtessera.a" CONTENT "GROUP (${archives} )\n") # one name for them all
+add_custom_target(tessera_library_of_pages ALL DEPENDS tessera_compiled_host tessera_compiled_io)
 add_test(NAME docs.blocks
-  COMMAND "${Python3_EXECUTABLE}" "${site_tools}/blocks.py" --runtime "$<TARGET_FILE:tessera_host_runtime>" --plan "$<TARGET_FILE:plan>"
+  COMMAND "${Python3_EXECUTABLE}" "${site_tools}/blocks.py" --library "${PROJECT_BINARY_DIR}/libtessera.a" --plan "$<TARGET_FILE:plan>"
     --work "${PROJECT_BINARY_DIR}/page_blocks" --compiler "${CMAKE_CXX_COMPILER}" ${without_ranks})
 set_tests_properties(docs.blocks PROPERTIES LABELS docs TIMEOUT 1800 PROCESSORS 2)
 

@@ -200,7 +200,7 @@ may be left out. A layer with parameters becomes a type of its own by inheritanc
 
 This page is made by [tests/docs/layers.cpp](../tests/docs/layers.cpp), which infers the shapes of the examples and
 holds that no operator is missing; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Which backend computes what is in
-[Operators](operators.md). Where no header is named, `tessera/host.hpp`, `tessera/host_runtime.hpp` and
+[Operators](operators.md). Where no header is named, `tessera/host.hpp` and
 `tessera/tessera.hpp` have the layer.
 
 ## Inputs

@@ -4,7 +4,7 @@
 
 #include "learned/gdp_by_hand.hpp"
 #include "search/placement/random_costs.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/learned/gdp.hpp"
 
 #include <doctest/doctest.h>

@@ -6,7 +6,7 @@
 #include "io/temporary_folder.hpp"
 #include "learned/two_kinds.hpp"
 #include "support/refusal.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/io/checkpoint.hpp"
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #include "tessera/net/dag.hpp"
 #include "tessera/op/linear.hpp"
 #ifdef TESSERA_TEST_HOST
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #endif
 
 #include <doctest/doctest.h>

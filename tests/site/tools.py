@@ -68,7 +68,7 @@ class Pages(unittest.TestCase):
     def page(self, text, name="page.md"):
         folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else Path(tempfile.mkdtemp())
         (folder / name).write_text(text)
-        return blocks.Page(folder / name, folder), SimpleNamespace(root=ROOT, work=folder / "work", runtime=folder / "none", plan=PLAN, compiler="c++",
+        return blocks.Page(folder / name, folder), SimpleNamespace(root=ROOT, work=folder / "work", library=folder / "none", plan=PLAN, compiler="c++",
                                                                    known=known_options(PLAN, ROOT), write=False, whole=False)
 
     def refused(self, text, why):

@@ -6,24 +6,12 @@
 #include "sweep.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/plan/lower/lower.hpp"
-#include "tessera/plan/verify/verify.hpp"
 
 #ifdef TESSERA_TEST_HOST
 #include "tessera/host.hpp"
 #endif
 
-namespace tessera {
-
-extern template plan lower<lower_options>(const graph_view&, const strategy_view&, int, const lower_options&);
-extern template verdict verify<plan>(const graph_view&, const plan&, index_t, const optimizer*);
-extern template class session<reference::backend>;
-#ifdef TESSERA_TEST_HOST
-extern template class host::basic_backend<plan>;
-extern template class session<host::backend>;
-#endif
-
-} // namespace tessera
+extern template class tessera::session<tessera::reference::backend>;
 
 namespace test_support {
 

@@ -7,7 +7,7 @@
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/workers.hpp"
-#include "tessera/host_runtime.hpp"
+#include "tessera/host.hpp"
 #include "tessera/io/shuffle.hpp"
 #include "tessera/io/torch_export.hpp"
 
@@ -120,7 +120,7 @@ std::vector<double> train_here(const one_case& c, const samples& data, int steps
     using ts::reference::backend;
     return c.g.ops[0].attributes.math == ts::precision::bf16 // which the host does not compute in
                ? train_on<ts::session<backend>, backend>(c, data, steps, gradients)
-               : train_on<ts::host::runtime_session, ts::host::runtime>(c, data, steps, gradients);
+               : train_on<ts::session<ts::host::backend>, ts::host::backend>(c, data, steps, gradients);
 }
 
 /// How the shards of an operator hold a tensor: "R", all of it on each; "S1", even parts of dimension 1, in the order of the ranks; "-" otherwise.

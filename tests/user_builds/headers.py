@@ -3,8 +3,10 @@
 """Every header of the library begins and ends alike: headers.py [--write]
 
 The first line behind #pragma once includes tessera/base/begin_header.inl, the last one tessera/base/end_header.inl. Between them the macros in NAMES, which
-users' headers define, are hidden, and floating-point arithmetic is what the standard says, whatever flags the user compiles with. Says which headers lack
-a line; with --write puts them there, and writes both of these files, and macros.hpp here, which defines all of NAMES for build.py.
+users' headers define, are hidden, and floating-point arithmetic is what the standard says, whatever flags the user compiles with. A header's bodies are
+in the .inl of its name, which it includes last where it is not compiled (TESSERA_COMPILED); those of each source of tessera::compiled are listed in
+tessera/compiled/. Says which headers lack a line; with --write puts them there, and writes both of these files, those lists, and macros.hpp here, which
+defines all of NAMES for build.py.
 """
 import re
 import sys
@@ -53,6 +55,15 @@ TOP = """// At the beginning of every header; end_header.inl is at its end. Both
 #pragma GCC optimize("no-fast-math")
 #endif
 
+// Before each body in a .inl: header-only, or in the one program part that defines them all (TESSERA_COMPILED, tessera::compiled).
+#ifndef TESSERA_INLINE
+#ifdef TESSERA_COMPILED
+#define TESSERA_INLINE
+#else
+#define TESSERA_INLINE inline
+#endif
+#endif
+
 // Macros of users' headers by names that the library uses.
 """
 BOTTOM = """// See begin_header.inl.
@@ -91,10 +102,58 @@ def completed(text):
     return text
 
 
+# The sources of tessera::compiled: folders whose bodies they hold, and what they need besides the standard library.
+SOURCES = {
+    "core": ("base cost layout machine net op part plan schedule simulate strategy task", None),
+    "search": ("search", None),
+    "onnx": ("part/onnx", None),
+    "execute": ("execute backend/reference learned", None),
+    "torch": ("backend/torch", None),
+    "io": ("io", None),
+    "json": ("io", "nlohmann/json.hpp"),
+    "host": ("backend/host", "oneapi/dnnl/dnnl.h"),
+    "cuda_calls": ("backend/cuda", None),
+    "cuda": ("backend/cuda", "cuda_runtime_api.h"),
+    "mpi": ("ranks", "mpi.h"),
+}
+
+# Templates that they instantiate, which their headers declare as extern.
+INSTANCES = {"host": "\ntemplate class tessera::session<tessera::host::backend>;\n", "cuda": "\ntemplate class tessera::session<tessera::cuda::backend>;\n"}
+
+
+def includes(path, known):
+    """All that a header or its bodies include, directly or not."""
+    if path not in known:
+        known[path] = set()
+        for name in re.findall(r'^#include ["<]([^">]+)[">]', (INCLUDE / path).read_text(), re.MULTILINE):
+            known[path].add(name)
+            if (INCLUDE / name).is_file():
+                known[path] |= includes(name, known)
+    return known[path]
+
+
+def source_of(path, known):
+    """The source that holds these bodies: of the folder nearest to them, the one whose library they include, else the first."""
+    folder = max((f for folders, _ in SOURCES.values() for f in folders.split() if path.startswith(f"tessera/{f}/")), key=len)
+    candidates = [name for name, (folders, _) in SOURCES.items() if folder in folders.split()]
+    return next((name for name in candidates if SOURCES[name][1] in includes(path, known)), candidates[0])
+
+
+def compiled(bodies):
+    """What each source includes."""
+    known, lists = {}, {name: "" for name in SOURCES}
+    for path in sorted(path.relative_to(INCLUDE).as_posix() for path in bodies):
+        lists[source_of(path, known)] += f'#include "{path}"\n'
+    first = "// SPDX-License-Identifier: Apache-2.0\n// For one source of a program, of which all are compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.\n"
+    return {INCLUDE / f"tessera/compiled/{name}.inl": first + text + INSTANCES.get(name, "") for name, text in lists.items()}
+
+
 def main():
     write, wrong = "--write" in sys.argv, []
     wanted = {INCLUDE / name: text for name, text in fragments().items()} | {HERE / "macros.hpp": macros()}
-    for path in sorted(INCLUDE.rglob("*.hpp")):
+    bodies = [path for path in INCLUDE.rglob("*.inl") if path.with_suffix(".hpp").is_file()]
+    wanted |= compiled(bodies)
+    for path in sorted([*INCLUDE.rglob("*.hpp"), *bodies]):
         text = path.read_text()
         if not re.search(r"^#include|^(namespace|struct|class|template|inline|constexpr)", text, re.MULTILINE):
             continue  # macros alone

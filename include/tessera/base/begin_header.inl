@@ -20,6 +20,15 @@
 #pragma GCC optimize("no-fast-math")
 #endif
 
+// Before each body in a .inl: header-only, or in the one program part that defines them all (TESSERA_COMPILED, tessera::compiled).
+#ifndef TESSERA_INLINE
+#ifdef TESSERA_COMPILED
+#define TESSERA_INLINE
+#else
+#define TESSERA_INLINE inline
+#endif
+#endif
+
 // Macros of users' headers by names that the library uses.
 #pragma push_macro("min")
 #undef min

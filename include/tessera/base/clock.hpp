@@ -9,19 +9,15 @@
 namespace tessera {
 
 /// Seconds since some moment in the past.
-inline double seconds_now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+double seconds_now();
 
 /// The same in whole nanoseconds.
-inline std::int64_t nanoseconds_now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
+std::int64_t nanoseconds_now();
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/base/clock.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,27 +18,7 @@ public:
     explicit free_names(const std::set<std::string>& reserved, std::set<std::string> taken = {})
         : reserved_(&reserved), taken_(std::move(taken)) {}
 
-    std::string next(std::string_view text) {
-        std::string name;
-        for (const char c : text) {
-            const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-            const bool is_digit = c >= '0' && c <= '9';
-            if (is_letter || is_digit) {
-                name += name.empty() && is_digit ? std::string("n") + c : std::string(1, c);
-            } else if (!name.empty() && name.back() != '_') {
-                name += '_';
-            }
-        }
-        name = name.empty() ? "node" : name;
-        std::string free = reserved_->count(name) != 0 ? name + "_" : name;
-        if (!taken_.insert(free).second) {
-            int& more = more_[name]; // numbers below it are taken
-            do {
-                free = name + (name.back() == '_' ? "" : "_") + std::to_string(++more);
-            } while (!taken_.insert(free).second);
-        }
-        return free;
-    }
+    std::string next(std::string_view text);
 
 private:
     const std::set<std::string>* reserved_;
@@ -47,5 +27,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/base/free_names.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -45,13 +45,7 @@ constexpr bool is_control(const point& p) {
 }
 
 /// A number of so many hexadecimal digits.
-inline std::string digits_of(std::uint32_t number, int digits) {
-    std::string text(static_cast<std::size_t>(digits), '0');
-    for (std::size_t k = text.size(); k-- > 0; number >>= 4U) {
-        text[k] = "0123456789abcdef"[number & 0xfU];
-    }
-    return text;
-}
+std::string digits_of(std::uint32_t number, int digits);
 
 /// Every point as `written(point)` has it; one that gives an empty text is written as it is.
 template <class Written>
@@ -68,13 +62,7 @@ std::string each_point(std::string_view text, Written written) {
 }
 
 /// A line of one's own: controls as pictures of U+2400, or U+FFFD where there is none.
-inline std::string picture_of(std::uint32_t code) {
-    if (code < 0x20U || code == 0x7fU) {
-        const std::uint32_t shown = code == 0x7fU ? 0x21U : code;
-        return {'\xe2', '\x90', static_cast<char>(0x80U + shown)};
-    }
-    return "\xef\xbf\xbd";
-}
+std::string picture_of(std::uint32_t code);
 
 } // namespace detail
 
@@ -91,162 +79,44 @@ constexpr bool is_utf8(std::string_view text) {
 }
 
 /// What stands between the double quotes of a literal of Python 3, one or three. Bytes that are no UTF-8 are U+FFFD there.
-inline std::string python_inside(std::string_view text) {
-    return detail::each_point(text, [](const detail::point& p) -> std::string {
-        if (p.code == '"' || p.code == '\\') {
-            return {'\\', static_cast<char>(p.code)};
-        }
-        if (!detail::is_control(p)) {
-            return {};
-        }
-        return p.code == '\n'      ? "\\n"
-               : p.code < 0x100U   ? "\\x" + detail::digits_of(p.code, 2)
-               : p.code <= 0xffffU ? "\\u" + detail::digits_of(p.code, 4)
-                                   : "\\U" + detail::digits_of(p.code, 8);
-    });
-}
+std::string python_inside(std::string_view text);
 /// A literal of Python 3 that is this text.
 inline std::string python(std::string_view text) { return "\"" + python_inside(text) + "\""; }
 
 /// A literal of C++ that is this text, byte by byte.
-inline std::string cpp(std::string_view text) {
-    const std::string inside = detail::each_point(text, [](const detail::point& p) -> std::string {
-        if (p.code == '"' || p.code == '\\') {
-            return {'\\', static_cast<char>(p.code)};
-        }
-        if (!detail::is_control(p) && p.code != '?') {
-            return {};
-        }
-        std::string all;
-        for (const char c : p.bytes) { // three octal digits end by themselves
-            const auto code = static_cast<unsigned char>(c);
-            all += {'\\', static_cast<char>('0' + code / 64), static_cast<char>('0' + code / 8 % 8),
-                    static_cast<char>('0' + code % 8)};
-        }
-        return all;
-    });
-    return "\"" + inside + "\"";
-}
+std::string cpp(std::string_view text);
 
 /// A text for people at the end of a line: of a comment of Python or C++, in which nothing has a meaning but the line's end.
-inline std::string line(std::string_view text) {
-    return detail::each_point(text, [](const detail::point& p) -> std::string {
-        return detail::is_control(p) ? detail::picture_of(p.code) : p.code == '\\' ? "/" : "";
-    });
-}
+std::string line(std::string_view text);
 
 /// Text between tags, and the value of an attribute between quotes, of HTML and of XML, which cannot say control characters: pictures stand for
 /// them. A line's end is one of them.
-inline std::string html(std::string_view text) {
-    return detail::each_point(text, [](const detail::point& p) -> std::string {
-        switch (p.code) {
-        case '&':
-            return "&amp;";
-        case '<':
-            return "&lt;";
-        case '>':
-            return "&gt;";
-        case '"':
-            return "&quot;";
-        case '\'':
-            return "&#39;";
-        default:
-            return detail::is_control(p) ? detail::picture_of(p.code) : "";
-        }
-    });
-}
+std::string html(std::string_view text);
 /// The same in SVG, which is XML.
 inline std::string svg(std::string_view text) { return html(text); }
 
 /// The text of a JSON value, in whose strings a library has quoted what JSON asks for, with all other control characters quoted too.
-inline std::string json_controls(std::string_view text) {
-    return detail::each_point(text, [](const detail::point& p) -> std::string {
-        if (p.code < 0x7fU || !detail::is_control(p)) {
-            return {};
-        }
-        if (p.code <= 0xffffU) {
-            return "\\u" + detail::digits_of(p.code, 4);
-        }
-        const std::uint32_t over = p.code - 0x10000U; // RFC 8259, section 7: two of UTF-16
-        return "\\u" + detail::digits_of(0xd800U + (over >> 10U), 4) + "\\u" +
-               detail::digits_of(0xdc00U + (over & 0x3ffU), 4);
-    });
-}
+std::string json_controls(std::string_view text);
 /// A text as a value of JSON, for those who have no library for it. Bytes that are no UTF-8 are U+FFFD there.
-inline std::string json(std::string_view text) {
-    const std::string inside = detail::each_point(text, [](const detail::point& p) -> std::string {
-        if (p.code == '"' || p.code == '\\') {
-            return {'\\', static_cast<char>(p.code)};
-        }
-        return p.code < 0x20U ? "\\u" + detail::digits_of(p.code, 4) : p.valid ? "" : "\xef\xbf\xbd";
-    });
-    return "\"" + json_controls(inside) + "\"";
-}
+std::string json(std::string_view text);
 /// The same for a script element of HTML, which no text in it may end or turn into a comment.
-inline std::string json_in_script(std::string_view text) {
-    return detail::each_point(json_controls(text), [](const detail::point& p) -> std::string {
-        return p.code == '<' || p.code == '>' || p.code == '&' ? "\\u" + detail::digits_of(p.code, 4) : "";
-    });
-}
+std::string json_in_script(std::string_view text);
 
 /// A field of comma-separated values (RFC 4180), byte by byte: in quotes where it is empty, begins or ends with a blank, or holds a comma, a quote or a
 /// control character (a byte order mark at the beginning of a file is none of its text).
-inline std::string csv(std::string_view text) {
-    bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ';
-    for (std::size_t at = 0; at < text.size() && plain;) {
-        const detail::point p = detail::point_at(text, at);
-        plain = (!p.valid || !detail::is_control(p)) && p.code != ',' && p.code != '"';
-        at += p.bytes.size();
-    }
-    if (plain) {
-        return std::string(text);
-    }
-    std::string field = "\"";
-    for (const char c : text) {
-        field += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return field + '"';
-}
+std::string csv(std::string_view text);
 
 /// A field between tabs, or a line of a list: \n, \r, \t, \\ and \xHH for every byte of what is a control character. `ascii`: and for every byte that is no
 /// printable ASCII, or a blank.
-inline std::string tsv(std::string_view text, bool ascii = false) {
-    return detail::each_point(text, [&](const detail::point& p) -> std::string {
-        switch (p.code) {
-        case '\\':
-            return "\\\\";
-        case '\n':
-            return "\\n";
-        case '\r':
-            return "\\r";
-        case '\t':
-            return "\\t";
-        default:
-            break;
-        }
-        if (!detail::is_control(p) && !(ascii && (p.code == ' ' || p.code > '~'))) {
-            return {};
-        }
-        std::string all;
-        for (const char c : p.bytes) {
-            all += "\\x" + detail::digits_of(static_cast<unsigned char>(c), 2);
-        }
-        return all;
-    });
-}
+std::string tsv(std::string_view text, bool ascii = false);
 
 /// A text in a message: what is longer than 100 bytes is cut, and the rest counted.
-inline std::string shown(std::string_view text, std::size_t most = 100) {
-    if (text.size() <= most) {
-        return std::string(text);
-    }
-    std::size_t end = most;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
-        --end;
-    }
-    return std::string(text.substr(0, end)) + "... (" + std::to_string(text.size()) + " bytes)";
-}
+std::string shown(std::string_view text, std::size_t most = 100);
 
 } // namespace tessera::quoted
+
+#ifndef TESSERA_COMPILED
+#include "tessera/base/quoted.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -158,19 +158,7 @@ option_values options_of(const Record& r, const option_values& given) {
 }
 
 /// Why a value is none of an option's; "" where it is.
-inline std::string refusal_of(const option_row& o, double value) {
-    const bool whole = !o.whole || value == static_cast<double>(static_cast<long long>(value));
-    if (value >= o.least && value <= o.most && whole) {
-        return {};
-    }
-    const auto text = [](double x) {
-        std::string s = fixed_text(x);
-        s.erase(s.find_last_not_of('0') + 1);
-        return s.back() == '.' ? s.substr(0, s.size() - 1) : s;
-    };
-    return std::string(o.name) + " is " + text(value) + "; give a " + (o.whole ? "whole " : "") + "number from " +
-           text(o.least) + " to " + text(o.most);
-}
+std::string refusal_of(const option_row& o, double value);
 
 /// Throws tessera::error for an option that a record does not have, and for a value outside of its limits.
 template <class Record>
@@ -198,5 +186,9 @@ void require_options(const Record& r, const option_values& given, const std::str
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/base/registry.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

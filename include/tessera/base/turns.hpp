@@ -14,61 +14,21 @@ public:
     turns() = default;
     turns(const turns&) = delete;
     turns& operator=(const turns&) = delete;
-    ~turns() {
-        pthread_cond_destroy(&changed_);
-        pthread_mutex_destroy(&m_);
-    }
+    ~turns();
 
     /// Waits until no other thread has it.
-    void take() {
-        pthread_mutex_lock(&m_);
-        ++waiting_;
-        while (!is_mine() && (depth_ > 0 || readers_ > 0)) {
-            pthread_cond_wait(&changed_, &m_);
-        }
-        --waiting_;
-        mine();
-    }
+    void take();
     /// The same without waiting: false where another thread has it.
-    bool try_take() {
-        pthread_mutex_lock(&m_);
-        if (!is_mine() && (depth_ > 0 || readers_ > 0)) {
-            pthread_mutex_unlock(&m_);
-            return false;
-        }
-        mine();
-        return true;
-    }
-    void give() {
-        pthread_mutex_lock(&m_);
-        --depth_;
-        depth_ == 0 ? void(pthread_cond_broadcast(&changed_)) : void();
-        pthread_mutex_unlock(&m_);
-    }
+    bool try_take();
+    void give();
 
     /// With other threads that share it. Not for a thread that has it alone.
-    void share() {
-        pthread_mutex_lock(&m_);
-        while (depth_ > 0 || waiting_ > 0) {
-            pthread_cond_wait(&changed_, &m_);
-        }
-        ++readers_;
-        pthread_mutex_unlock(&m_);
-    }
-    void unshare() {
-        pthread_mutex_lock(&m_);
-        --readers_;
-        readers_ == 0 ? void(pthread_cond_broadcast(&changed_)) : void();
-        pthread_mutex_unlock(&m_);
-    }
+    void share();
+    void unshare();
 
 private:
     bool is_mine() const { return depth_ > 0 && pthread_equal(owner_, pthread_self()) != 0; }
-    void mine() {
-        owner_ = pthread_self();
-        ++depth_;
-        pthread_mutex_unlock(&m_);
-    }
+    void mine();
 
     pthread_mutex_t m_ = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
@@ -103,5 +63,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/base/turns.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

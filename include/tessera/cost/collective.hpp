@@ -87,45 +87,10 @@ public:
     explicit round_sum(const cluster& on) : on_(on), load_(static_cast<std::size_t>(on.lanes()), 0) {}
 
     /// A transfer of `share` millionths of the collective's bytes.
-    void transfer(int from, int to, index_t share) {
-        const route r = on_.between(from, to);
-        latency_ = std::max(latency_, r.latency);
-        for (int lane : r.lanes) {
-            if (load_[static_cast<std::size_t>(lane)] == 0) {
-                used_.push_back(lane);
-            }
-            load_[static_cast<std::size_t>(lane)] += share;
-        }
-    }
+    void transfer(int from, int to, index_t share);
     /// Ends a round that takes place `times` times.
-    void end_round(index_t times = 1) {
-        index_t longest = 0;
-        for (int lane : used_) {
-            const index_t busy = load_[static_cast<std::size_t>(lane)] * 1000 / on_.lane_megabytes(lane);
-            longest = std::max(longest, busy);
-            result_.lanes.push_back({lane, times * busy});
-            load_[static_cast<std::size_t>(lane)] = 0;
-        }
-        result_.latency += times * latency_;
-        result_.slope += times * longest;
-        latency_ = 0;
-        used_.clear();
-    }
-    collective_cost finish(collective_algorithm how) {
-        std::sort(result_.lanes.begin(), result_.lanes.end(),
-                  [](const lane_load& a, const lane_load& b) { return a.lane < b.lane; });
-        std::vector<lane_load> merged;
-        for (const lane_load& l : result_.lanes) {
-            if (!merged.empty() && merged.back().lane == l.lane) {
-                merged.back().busy += l.busy;
-            } else {
-                merged.push_back(l);
-            }
-        }
-        result_.lanes = static_cast<std::vector<lane_load>&&>(merged);
-        result_.algorithm = how;
-        return static_cast<collective_cost&&>(result_);
-    }
+    void end_round(index_t times = 1);
+    collective_cost finish(collective_algorithm how);
 
 private:
     const cluster& on_;
@@ -138,129 +103,36 @@ private:
 inline constexpr index_t whole_share = 1'000'000;
 
 /// p-1 rounds in which every member sends 1/p to the next.
-inline void add_ring(round_sum& rounds, const std::vector<std::vector<int>>& groups, index_t share) {
-    const std::size_t p = groups[0].size();
-    if (p < 2) {
-        return;
-    }
-    for (const std::vector<int>& g : groups) {
-        for (std::size_t i = 0; i < p; ++i) {
-            rounds.transfer(g[i], g[(i + 1) % p], share / static_cast<index_t>(p));
-        }
-    }
-    rounds.end_round(static_cast<index_t>(p) - 1);
-}
+void add_ring(round_sum& rounds, const std::vector<std::vector<int>>& groups, index_t share);
 
 /// Members by node, in the order of devices; empty unless every node has equally many.
-inline std::vector<std::vector<int>> by_node(const cluster& on, const std::vector<int>& members) {
-    std::vector<std::vector<int>> nodes;
-    std::vector<int> names;
-    for (int m : members) {
-        const int name = on.node_of(m);
-        std::size_t i = 0;
-        while (i < names.size() && names[i] != name) {
-            ++i;
-        }
-        if (i == names.size()) {
-            names.push_back(name);
-            nodes.emplace_back();
-        }
-        nodes[i].push_back(m);
-    }
-    for (const std::vector<int>& n : nodes) {
-        if (n.size() != nodes[0].size()) {
-            return {};
-        }
-    }
-    return nodes;
-}
+std::vector<std::vector<int>> by_node(const cluster& on, const std::vector<int>& members);
 
 inline bool is_power_of_two(std::size_t p) { return (p & (p - 1)) == 0; }
 
 /// Half an all-reduce: reduce-scatter, or the all-gather that is its mirror image.
-inline bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int>& members,
-                            collective_algorithm how) {
-    const std::size_t p = members.size();
-    switch (how) {
-    case collective_algorithm::ring:
-        add_ring(rounds, {members}, whole_share);
-        return true;
-    case collective_algorithm::halving:
-        if (!is_power_of_two(p)) {
-            return false;
-        }
-        for (std::size_t distance = 1; distance < p; distance *= 2) { // far partners exchange the least
-            for (std::size_t i = 0; i < p; ++i) {
-                rounds.transfer(members[i], members[i ^ distance], whole_share / static_cast<index_t>(2 * distance));
-            }
-            rounds.end_round();
-        }
-        return true;
-    case collective_algorithm::tree: // a reduce towards the first member, or a broadcast from it
-        for (std::size_t distance = 1; distance < p; distance *= 2) {
-            for (std::size_t i = 0; i + distance < p; i += 2 * distance) {
-                rounds.transfer(members[i + distance], members[i], whole_share);
-            }
-            rounds.end_round();
-        }
-        return true;
-    case collective_algorithm::hierarchical:
-        break;
-    }
-    const std::vector<std::vector<int>> nodes = by_node(on, members);
-    if (nodes.size() < 2 || nodes[0].size() < 2) {
-        return false;
-    }
-    add_ring(rounds, nodes, whole_share);
-    std::vector<std::vector<int>> places(nodes[0].size());
-    for (const std::vector<int>& n : nodes) {
-        for (std::size_t i = 0; i < n.size(); ++i) {
-            places[i].push_back(n[i]);
-        }
-    }
-    add_ring(rounds, places, whole_share / static_cast<index_t>(nodes[0].size()));
-    return true;
-}
+bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int>& members, collective_algorithm how);
 
 } // namespace detail
 
 /// Reduce-scatter (or all-gather, its mirror image) among two or more distinct devices by one algorithm; false where that does not apply: halving and
 /// doubling needs a power of two, hierarchical several nodes of equally many members. Lanes are those of the reduce-scatter.
-inline bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
-                            collective_cost& out) {
-    detail::round_sum rounds(on);
-    if (!detail::half_all_reduce(rounds, on, members, how)) {
-        return false;
-    }
-    out = rounds.finish(how);
-    return true;
-}
+bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
+                     collective_cost& out);
 
 /// The algorithms for halves of all-reduces among some devices, so that the best can be taken for any number of bytes.
 struct collective_choice {
     std::vector<collective_cost> offered;
 
-    const collective_cost& best(index_t bytes) const {
-        const collective_cost* found = &offered[0];
-        for (const collective_cost& c : offered) {
-            found = c.time(bytes) < found->time(bytes) ? &c : found;
-        }
-        return *found;
-    }
+    const collective_cost& best(index_t bytes) const;
 };
 
-inline collective_choice all_reduce_halves(const cluster& on, const std::vector<int>& members) {
-    collective_choice choice;
-    for (const auto how : {collective_algorithm::ring, collective_algorithm::halving, collective_algorithm::tree,
-                           collective_algorithm::hierarchical}) {
-        collective_cost c;
-        if (half_all_reduce(on, members, how, c)) {
-            choice.offered.push_back(static_cast<collective_cost&&>(c));
-        }
-    }
-    return choice;
-}
+collective_choice all_reduce_halves(const cluster& on, const std::vector<int>& members);
 
 } // namespace tessera::cost
+
+#ifndef TESSERA_COMPILED
+#include "tessera/cost/collective.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

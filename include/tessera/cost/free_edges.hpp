@@ -13,14 +13,7 @@ namespace detail {
 
 /// Where `others` shards have devices on which there may be something already and `wants` has more shards, the rest
 /// receives all that it wants: what the one of them that wants most receives at least.
-inline index_t least_without(std::vector<index_t>& wants, int others) {
-    const int rest = static_cast<int>(wants.size()) - others;
-    if (rest <= 0) {
-        return 0;
-    }
-    std::nth_element(wants.begin(), wants.begin() + (rest - 1), wants.end());
-    return wants[static_cast<std::size_t>(rest) - 1];
-}
+index_t least_without(std::vector<index_t>& wants, int others);
 
 } // namespace detail
 
@@ -28,63 +21,13 @@ inline index_t least_without(std::vector<index_t>& wants, int others) {
 /// over all placements in which no device has two shards of one operator. A shard has on its device at most one piece of
 /// what it needs, so that it receives what is not in the piece that has most of it; and where one operator has fewer
 /// shards than the other, some of the other's find nothing on their devices. Where nothing partial is passed on.
-inline std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from, const tiling<0, 0, 0>& to,
-                                             index_t element_bytes, bool gradient, const machine& on) {
-    const int rank = from.rank;
-    const auto add = [](index_t a, index_t b) { return a + b; };
-    std::vector<index_t> held[max_rank];     // [producer's grid][consumer's piece]
-    std::vector<index_t> read[max_rank];     // [consumer's grid][producer's piece]
-    std::vector<index_t> read_own[max_rank]; // the same, by the consumer's piece that reads most
-    for (int k = 0; k < rank; ++k) {
-        held[k] = detail::common_with(from.grids[k], from.pieces[k], to.pieces[k], detail::larger);
-        read[k] = detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], add);
-        read_own[k] = detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], detail::larger);
-    }
-    const int count = to.each.size();
-    std::vector<index_t> times(static_cast<std::size_t>(from.each.size()) * static_cast<std::size_t>(count));
-    std::vector<index_t> wants;
-    for (int i = 0; i < from.each.size(); ++i) {
-        const tiled& u = from.each[i];
-        const std::uint16_t* p = from.places.begin() + u.first_place;
-        for (int j = 0; j < count; ++j) {
-            const tiled& v = to.each[j];
-            const std::uint16_t* q = to.places.begin() + v.first_place;
-            index_t forward = 0;
-            wants.clear();
-            for (int s = 0; s < v.shards; ++s) {
-                index_t needed = 1;
-                index_t there = 1;
-                for (int k = 0; k < rank; ++k) {
-                    const int piece = q[s * rank + k];
-                    needed *= to.pieces[k][piece].size();
-                    there *= held[k][static_cast<std::size_t>(u.grids[k] * to.pieces[k].size() + piece)];
-                }
-                wants.push_back(u.parts * needed);
-                forward = std::max(forward, u.parts * needed - there);
-            }
-            forward = std::max(forward, detail::least_without(wants, u.shards));
-            index_t backward = 0;
-            wants.clear();
-            for (int s = 0; s < u.shards && gradient; ++s) {
-                index_t all = v.readers;
-                index_t there = 1;
-                for (int k = 0; k < rank; ++k) {
-                    const int piece = p[s * rank + k];
-                    const auto at = static_cast<std::size_t>(v.grids[k] * from.pieces[k].size() + piece);
-                    all *= read[k][at];
-                    there *= read_own[k][at];
-                }
-                wants.push_back(all);
-                backward = std::max(backward, all - there);
-            }
-            backward = std::max(backward, detail::least_without(wants, v.shards));
-            times[static_cast<std::size_t>(i) * static_cast<std::size_t>(count) + static_cast<std::size_t>(j)] =
-                on.transfer_time(forward * element_bytes) + (gradient ? on.transfer_time(backward * element_bytes) : 0);
-        }
-    }
-    return times;
-}
+std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from, const tiling<0, 0, 0>& to, index_t element_bytes,
+                                      bool gradient, const machine& on);
 
 } // namespace tessera::cost
+
+#ifndef TESSERA_COMPILED
+#include "tessera/cost/free_edges.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

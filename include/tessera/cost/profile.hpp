@@ -30,29 +30,9 @@ struct task_signature {
 class profile {
 public:
     /// Adds a measurement; a later one of the same signature replaces it. Throws tessera::error for a time below 1.
-    void set(const task_signature& what, index_t nanoseconds) {
-        if (nanoseconds < 1) {
-            throw error("tessera: a profile's time is " + std::to_string(nanoseconds) + " ns; give at least 1");
-        }
-        std::vector<entry>& list = buckets_[bucket(what)];
-        for (entry& e : list) {
-            if (e.what == what) {
-                e.time = nanoseconds;
-                return;
-            }
-        }
-        list.push_back({what, nanoseconds});
-        ++size_;
-    }
+    void set(const task_signature& what, index_t nanoseconds);
     /// The time of a task, or 0 where it has not been measured.
-    index_t find(const task_signature& what) const {
-        for (const entry& e : buckets_[bucket(what)]) {
-            if (e.what == what) {
-                return e.time;
-            }
-        }
-        return 0;
-    }
+    index_t find(const task_signature& what) const;
     int size() const { return size_; }
 
 private:
@@ -60,20 +40,15 @@ private:
         task_signature what;
         index_t time = 0;
     };
-    static std::size_t bucket(const task_signature& s) {
-        auto h = static_cast<std::uint64_t>(s.what);
-        for (const char* c = to_text(s.attributes.kind); *c != 0; ++c) { // its name: no address enters a hash
-            h = h * 31 + static_cast<unsigned char>(*c);
-        }
-        for (index_t e : s.extent) {
-            h = (h ^ static_cast<std::uint64_t>(e)) * 0x100000001b3ULL;
-        }
-        return static_cast<std::size_t>((h >> 7U) % 1021);
-    }
+    static std::size_t bucket(const task_signature& s);
     std::vector<std::vector<entry>> buckets_ = std::vector<std::vector<entry>>(1021);
     int size_ = 0;
 };
 
 } // namespace tessera::cost
+
+#ifndef TESSERA_COMPILED
+#include "tessera/cost/profile.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -26,12 +26,7 @@ struct work {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_rates(const device_class& on, index_t rate, int compute, int memory) {
-    throw error("tessera: a device of class '" + on.name + "' computes at " + std::to_string(rate) +
-                " GFLOP/s and reads at " + std::to_string(on.memory_megabytes) + " MB/s, of which " +
-                std::to_string(compute) + " and " + std::to_string(memory) +
-                " per cent are reached; each must be at least 1");
-}
+[[noreturn]] void refuse_rates(const device_class& on, index_t rate, int compute, int memory);
 
 } // namespace detail
 
@@ -50,5 +45,9 @@ constexpr index_t roofline_time(const work& w, const device_class& on, const roo
 }
 
 } // namespace tessera::cost
+
+#ifndef TESSERA_COMPILED
+#include "tessera/cost/roofline.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

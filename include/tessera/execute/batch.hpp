@@ -231,12 +231,7 @@ constexpr bool refuse_feeds(feeds<Names...>*, name_list<LeftOut...>) {
 }
 
 /// Refuses integers for numbers, and the other way round.
-inline void require_type(const tensor_node& t, element given) {
-    if ((given == element::i32) != (t.type == element::i32)) {
-        throw error("tessera: " + shown_input(t) + " takes " + (t.type == element::i32 ? "integers" : "numbers") +
-                    " and is given " + (given == element::i32 ? "integers" : "numbers"));
-    }
-}
+void require_type(const tensor_node& t, element given);
 
 /// Refuses feeds that are not one for each input.
 template <class Net, class... Names>
@@ -280,5 +275,9 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/batch.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

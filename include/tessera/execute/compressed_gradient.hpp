@@ -15,15 +15,9 @@ namespace tessera {
 class gradient_compression {
 public:
     gradient_compression() = default;
-    gradient_compression(const plan& p, const task& t, const addresses& where)
-        : how_(p.compress), gradient_(reinterpret_cast<const float*>(where[t.reads[0]])),
-          residual_(reinterpret_cast<float*>(where[t.state])), words_(where[t.writes[0]]),
-          room_(t.scratch >= 0 ? where[t.scratch] : nullptr),
-          elements_(p.tiles[static_cast<std::size_t>(t.state)].elements) {}
+    gradient_compression(const plan& p, const task& t, const addresses& where);
 
-    void run() {
-        codes::compress(how_, gradient_, residual_, elements_, words_, reinterpret_cast<std::int32_t*>(room_));
-    }
+    void run();
 
 private:
     compression_setting how_;
@@ -38,25 +32,9 @@ private:
 class gradient_decompression {
 public:
     gradient_decompression() = default;
-    gradient_decompression(const plan& p, const task& t, const addresses& where) : how_(p.compress) {
-        for_each_part(t, [&](const task& one) {
-            sums_.push_back({reinterpret_cast<float*>(where[one.writes[0]]),
-                             p.tiles[static_cast<std::size_t>(one.writes[0])].region.volume(),
-                             {}});
-            for (const int r : one.reads) {
-                sums_.back().from.push_back(where[r]);
-            }
-        });
-    }
+    gradient_decompression(const plan& p, const task& t, const addresses& where);
 
-    void run() {
-        for (const sum& s : sums_) {
-            std::memset(s.to, 0, static_cast<std::size_t>(s.elements) * sizeof(float));
-            for (const std::byte* words : s.from) {
-                codes::add_decompressed(how_, words, s.to, s.elements);
-            }
-        }
-    }
+    void run();
 
 private:
     struct sum {
@@ -69,5 +47,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/compressed_gradient.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

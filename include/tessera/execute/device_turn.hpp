@@ -16,15 +16,7 @@ class device_turn {
 public:
     enum kind { meets, waits };
 
-    explicit device_turn(workers& threads, kind how = meets) : all_(threads.calls()) {
-        if (threads.group() == nullptr || how == waits) {
-            all_.take();
-        } else if (!all_.try_take()) {
-            throw error("tessera: two threads of this rank call a trainer at the same time, and ranks must call in one "
-                        "order; call it from "
-                        "one thread, or put a lock of your own around calls that come in the same order in all ranks");
-        }
-    }
+    explicit device_turn(workers& threads, kind how = meets);
     device_turn(const device_turn&) = delete;
     device_turn& operator=(const device_turn&) = delete;
     ~device_turn() { all_.give(); }
@@ -34,5 +26,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/device_turn.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

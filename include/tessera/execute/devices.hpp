@@ -22,48 +22,17 @@ inline constexpr int max_local_devices = 256;
 class local_devices {
 public:
     /// Throws tessera::error for less than one device, more than max_local_devices, or more threads than the system gives.
-    explicit local_devices(int count) {
-        if (count < 1) {
-            throw error("tessera: " + std::to_string(count) +
-                        " devices were asked for; there must be at least one device");
-        }
-        if (count > max_local_devices) {
-            throw error("tessera: " + std::to_string(count) + " devices were asked for and a process has at most " +
-                        std::to_string(max_local_devices) + "; each is a thread, so make as many as there are cores");
-        }
-        shared_ = new shared(count, {});
-    }
+    explicit local_devices(int count);
     /// The devices of a group of processes, of which this one has some: plans are for all of them.
-    explicit local_devices(owned<process_group> group) {
-        const int each = group->devices_each();
-        shared_ = new shared(each, static_cast<owned<process_group>&&>(group));
-    }
-    local_devices(const local_devices& other) : shared_(other.shared_) {
-        shared_->handles.fetch_add(1, std::memory_order_relaxed);
-    }
-    local_devices& operator=(const local_devices& other) {
-        local_devices copy(other);
-        shared* mine = shared_;
-        shared_ = copy.shared_;
-        copy.shared_ = mine;
-        return *this;
-    }
-    ~local_devices() {
-        if (shared_->handles.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-            delete shared_;
-        }
-    }
+    explicit local_devices(owned<process_group> group);
+    local_devices(const local_devices& other);
+    local_devices& operator=(const local_devices& other);
+    ~local_devices();
 
     int count() const { return shared_->threads.all_devices(); }
     workers& threads() const { return shared_->threads; }
     /// These devices, for `what`, which runs in one process alone. Throws tessera::error where they are those of a group.
-    const local_devices& of_one_process(const char* what) const {
-        if (threads().group() != nullptr) {
-            throw error(std::string("tessera: ") + what + " runs in one process, and these devices are those of " +
-                        std::to_string(threads().group()->size()) + " ranks; make local_devices for it");
-        }
-        return *this;
-    }
+    const local_devices& of_one_process(const char* what) const;
 
 private:
     struct shared {
@@ -84,12 +53,9 @@ concept PlannedStrategy = requires(const S& s) {
     { s.batch } -> std::convertible_to<index_t>;
 };
 
-/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, host_runtime.hpp the third, each in one way, whatever else is
-/// included.
+/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, each in one way, whatever else is included.
 template <class Net>
 struct host_default;
-template <class Net>
-struct host_runtime_default;
 template <class Net>
 struct cuda_default;
 
@@ -103,33 +69,23 @@ TESSERA_REFUSAL(
     "tessera/host.hpp and tessera/cuda.hpp are both included, so that a backend must be named: trainer<network, "
     "host::backend> or trainer<network, cuda::backend>");
 
-template <bool Host, bool Cuda, bool Runtime>
+template <bool Host, bool Cuda>
 struct choose_default {
     template <class Net>
     using of = no_default<Net>;
 };
-template <bool Runtime>
-struct choose_default<true, false, Runtime> {
+template <>
+struct choose_default<true, false> {
     template <class Net>
     using of = host_default<Net>;
 };
 template <>
-struct choose_default<false, false, true> {
-    template <class Net>
-    using of = host_runtime_default<Net>;
-};
-template <>
-struct choose_default<false, true, false> {
+struct choose_default<false, true> {
     template <class Net>
     using of = cuda_default<Net>;
 };
 template <>
-struct choose_default<false, true, true> {
-    template <class Net>
-    using of = two_defaults<Net>;
-};
-template <bool Runtime>
-struct choose_default<true, true, Runtime> {
+struct choose_default<true, true> {
     template <class Net>
     using of = two_defaults<Net>;
 };
@@ -143,9 +99,12 @@ using default_backend = typename detail::choose_default < requires {
     sizeof(host_default<Net>);
 }
 , requires { sizeof(cuda_default<Net>); }
-, requires { sizeof(host_runtime_default<Net>); }
 > ::template of<Net>::type;
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/devices.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

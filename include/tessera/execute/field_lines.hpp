@@ -27,19 +27,10 @@ struct field_line {
 
 namespace detail {
 
-inline std::string hexadecimal_text(std::uint64_t x) {
-    char text[20] = "0x";
-    return {text, std::to_chars(text + 2, text + sizeof text, x, 16).ptr};
-}
+std::string hexadecimal_text(std::uint64_t x);
 
 /// Without what would end a line or its name.
-inline std::string in_one_line(std::string_view text) {
-    std::string plain(text);
-    for (char& c : plain) {
-        c = static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
-    return plain;
-}
+std::string in_one_line(std::string_view text);
 
 template <class T>
 concept is_text = std::convertible_to<const T&, std::string_view>;
@@ -111,35 +102,11 @@ public:
     }
 
     /// A number for all of it, the same in every process and on every machine.
-    std::uint64_t hash() const {
-        std::uint64_t h = 0x243f6a8885a308d3ULL;
-        for (const field_line& l : all_) {
-            h = op::mix(h ^ detail::hash_text(l.name));
-            h = op::mix(h ^ detail::hash_text(l.value));
-        }
-        return op::mix(h ^ all_.size());
-    }
+    std::uint64_t hash() const;
 
     /// As text, a line for each; and read again.
-    std::string text() const {
-        std::string all;
-        for (const field_line& l : all_) {
-            all += l.name + "\t" + l.value + "\n";
-        }
-        return all;
-    }
-    static field_lines from_text(std::string_view text) {
-        field_lines lines;
-        while (!text.empty()) {
-            const std::string_view line = text.substr(0, text.find('\n'));
-            const std::size_t tab = line.find('\t');
-            if (tab != std::string_view::npos) {
-                lines.all_.push_back({std::string(line.substr(0, tab)), std::string(line.substr(tab + 1))});
-            }
-            text.remove_prefix(line.size() < text.size() ? line.size() + 1 : line.size());
-        }
-        return lines;
-    }
+    std::string text() const;
+    static field_lines from_text(std::string_view text);
 
 private:
     /// Values that nobody has described can only be left out where they are said to change nothing.
@@ -189,77 +156,21 @@ struct owner_of_lines {
 namespace detail {
 
 /// From where on the first texts of two differing values are shown, so that where they differ is seen.
-inline std::string shown_from(const std::string& text, std::size_t from) {
-    constexpr std::size_t longest = 60;
-    const std::string rest = text.substr(from < text.size() ? from : text.size());
-    return text.empty() ? "nothing"
-                        : (from > 0 ? "..." : "") + (rest.size() > longest ? rest.substr(0, longest) + "..." : rest);
-}
-inline std::size_t first_shown(const std::string& a, const std::string& b) {
-    std::size_t same = 0;
-    while (same < a.size() && same < b.size() && a[same] == b[same]) {
-        ++same;
-    }
-    return same < 40 ? 0 : same - 10;
-}
+std::string shown_from(const std::string& text, std::size_t from);
+std::size_t first_shown(const std::string& a, const std::string& b);
 
-inline std::size_t place_of_line(const std::vector<field_line>& all, const std::string& name, std::size_t from) {
-    while (from < all.size() && all[from].name != name) {
-        ++from;
-    }
-    return from;
-}
+std::size_t place_of_line(const std::vector<field_line>& all, const std::string& name, std::size_t from);
 
 } // namespace detail
 
 /// In which fields two values differ, the first `most` of them, each with both values: "optimizer.momentum is 0.9 on rank 1 and 0 on rank 0"; empty
 /// where they do not.
-inline std::string difference_of(const owner_of_lines& a, const owner_of_lines& b, int most = 3) {
-    std::string words;
-    int found = 0;
-    const auto tell = [&](const std::string& what) {
-        words += found < most ? (found > 0 ? "; " : "") + what : std::string(found == most ? "; and more" : "");
-        ++found;
-    };
-    std::string last; // of what one has alone the first field is enough
-    const auto has_alone = [&](const field_line& l, const owner_of_lines& who, const owner_of_lines& other) {
-        const std::string of = std::string(who.name) + l.name.substr(0, l.name.rfind('.'));
-        if (of == last) {
-            return;
-        }
-        last = of;
-        tell(l.name + " is " + detail::shown_from(l.value, 0) + " on " + std::string(who.name) +
-             " and is not there on " + std::string(other.name));
-    };
-    const std::vector<field_line>& mine = a.has.all();
-    const std::vector<field_line>& theirs = b.has.all();
-    std::size_t i = 0;
-    std::size_t k = 0;
-    while ((i < mine.size() || k < theirs.size()) && found <= most) {
-        if (i < mine.size() && k < theirs.size() && mine[i].name == theirs[k].name) {
-            const std::string& x = mine[i].value;
-            const std::string& y = theirs[k].value;
-            if (x != y) {
-                const std::size_t from = detail::first_shown(x, y);
-                tell(mine[i].name + " is " + detail::shown_from(x, from) + " on " + std::string(a.name) + " and " +
-                     detail::shown_from(y, from) + " on " + std::string(b.name));
-            }
-            ++i;
-            ++k;
-        } else if (k == theirs.size() ||
-                   (i < mine.size() && detail::place_of_line(theirs, mine[i].name, k) == theirs.size())) {
-            has_alone(mine[i++], a, b);
-        } else if (i == mine.size() || detail::place_of_line(mine, theirs[k].name, i) == mine.size()) {
-            has_alone(theirs[k++], b, a);
-        } else {
-            tell("after as many equal fields comes " + mine[i].name + " on " + std::string(a.name) + " and " +
-                 theirs[k].name + " on " + std::string(b.name));
-            break; // all that follows is in another order
-        }
-    }
-    return words;
-}
+std::string difference_of(const owner_of_lines& a, const owner_of_lines& b, int most = 3);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/field_lines.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

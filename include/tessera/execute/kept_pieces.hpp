@@ -80,29 +80,7 @@ void for_each_box(const box& region, interval elements, Body&& body, int d = 0, 
 inline bool lies_plain(const stored_region& r) { return r.form.format == 0; }
 
 /// All pieces; regions that several operators keep may overlap.
-inline std::vector<kept_piece> pieces_of(const parameter_store& store, int parameter, int state) {
-    std::vector<kept_piece> all;
-    int number = 0;
-    for (const stored_region& r : regions_of(store, parameter, state)) {
-        const index_t volume = r.form.region.volume();
-        kept_piece whole_region{r.form.region, {0, volume}, {}, number++, !lies_plain(r) && r.slices > 1};
-        for (std::size_t s = 0; s < r.slice.size(); ++s) {
-            kept_piece p{
-                r.form.region, even_part(volume, r.slices, static_cast<index_t>(s)), {}, whole_region.number, false};
-            for (const parameter_store::entry* e : r.slice[s]) {
-                p.devices.push_back(e->what.device);
-                whole_region.devices.push_back(e->what.device);
-            }
-            if (lies_plain(r) && !p.elements.empty() && !p.devices.empty()) {
-                all.push_back(p);
-            }
-        }
-        if (!lies_plain(r)) {
-            all.push_back(whole_region);
-        }
-    }
-    return all;
-}
+std::vector<kept_piece> pieces_of(const parameter_store& store, int parameter, int state);
 
 /// Copies the elements of a piece that lie in the box `to` into `out`, which holds all of that box, row-major: in one pass where they lie plain in memory of the
 /// processor. Of copies it takes the one of a device of this process, where there is one.
@@ -301,5 +279,9 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/kept_pieces.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -27,13 +27,7 @@ struct step_decay {
     double factor = 0.1;
     std::uint64_t every = 1; ///< steps
 
-    double operator()(std::uint64_t step) const {
-        if (every == 0) {
-            throw error("tessera: a step decay every 0 steps; say after how many steps the rate falls");
-        }
-        const std::uint64_t falls = step / every;
-        return rate * std::pow(factor, static_cast<double>(falls));
-    }
+    double operator()(std::uint64_t step) const;
 };
 
 /// Half a cosine from `rate` down to `last` over the steps after the warm-up until `steps`, then `last` (Loshchilov and Hutter, "SGDR",
@@ -45,20 +39,7 @@ struct cosine_decay {
     std::uint64_t warm_up = 0;
     double last = 0;
 
-    double operator()(std::uint64_t step) const {
-        if (warm_up >= steps) {
-            throw error("tessera: a cosine decay over 0 steps; the warm-up must be shorter than the training");
-        }
-        if (step < warm_up) {
-            return rate * static_cast<double>(step + 1) / static_cast<double>(warm_up);
-        }
-        if (step >= steps) {
-            return last;
-        }
-        constexpr double pi = 3.14159265358979323846;
-        const double share = static_cast<double>(step - warm_up) / static_cast<double>(steps - warm_up);
-        return last + (rate - last) * (1 + std::cos(pi * share)) / 2;
-    }
+    double operator()(std::uint64_t step) const;
 };
 
 /// last + (rate - last) * (1 - step / steps)^power until `steps`, then `last`: a straight line for power 1. Throws tessera::error for 0 steps and a
@@ -69,14 +50,7 @@ struct polynomial_decay {
     double power = 1;
     double last = 0;
 
-    double operator()(std::uint64_t step) const {
-        if (steps == 0 || !(power > 0)) {
-            throw error("tessera: a polynomial decay over " + std::to_string(steps) + " steps with the power " +
-                        fixed_text(power) + "; both must be above 0");
-        }
-        const double share = static_cast<double>(step < steps ? step : steps) / static_cast<double>(steps);
-        return last + (rate - last) * std::pow(1 - share, power);
-    }
+    double operator()(std::uint64_t step) const;
 };
 
 /// A linear warm-up before any schedule: in step t < steps its first rate times from + (1 - from) * (t + 1) / steps, so that the last step of the warm-up has that rate
@@ -142,5 +116,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/learning_rate.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

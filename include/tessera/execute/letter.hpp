@@ -48,30 +48,15 @@ struct letter {
     int list = 0;
     shared_place flag;
 
-    index_t bytes() const {
-        index_t all = 0;
-        for (const letter_rows& r : rows) {
-            all += r.bytes * r.count;
-        }
-        return all;
-    }
+    index_t bytes() const;
     /// Adds bytes [begin, end) of a piece of memory that lies at `base` here; equal ones at equal distances are one entry.
-    void add(const std::byte* base, shared_place at, index_t begin, index_t end) {
-        const shared_place to{at.piece, at.offset + static_cast<std::uint64_t>(begin)};
-        const index_t bytes = end - begin;
-        if (!rows.empty() && rows.back().bytes == bytes && rows.back().to.piece == to.piece) {
-            letter_rows& last = rows.back();
-            const auto distance = static_cast<index_t>(to.offset - last.to.offset);
-            if (last.count == 1 ? distance >= bytes : distance == last.count * last.stride) {
-                last.stride = last.count == 1 ? distance : last.stride;
-                ++last.count;
-                return;
-            }
-        }
-        rows.push_back({to, bytes, bytes, 1, base + begin});
-    }
+    void add(const std::byte* base, shared_place at, index_t begin, index_t end);
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/letter.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

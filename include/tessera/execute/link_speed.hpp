@@ -23,20 +23,7 @@ struct link_speed {
     bool is_slow() const { return bytes_per_second > 0 || latency > 0; }
 
     /// Nanoseconds that a task's transfers are on their way.
-    index_t time_of(const plan& p, const task& t) const {
-        index_t bytes = 0;
-        index_t ways = 0;
-        for (const bool write : {false, true}) {
-            index_t now = 0;
-            for (const int x : write ? t.writes : t.reads) {
-                now += detail::bytes_across(p, t, x, write);
-            }
-            bytes += now;
-            ways += now > 0 ? 1 : 0;
-        }
-        const double wire = bytes_per_second > 0 ? static_cast<double>(bytes) / bytes_per_second * 1e9 : 0;
-        return ways * latency + static_cast<index_t>(wire);
-    }
+    index_t time_of(const plan& p, const task& t) const;
 };
 
 namespace detail {
@@ -45,16 +32,7 @@ namespace detail {
 class slowed_tasks {
 public:
     /// The task after a delay; may be called by several threads at a time. What is returned is good as long as this object.
-    runnable after(index_t delay, runnable what) {
-        const locked lock(mutex_);
-        all_.push_back(owned<slowed>(new slowed{what, delay}));
-        return {[](void* context, const run_state& run) {
-                    const auto& mine = *static_cast<const slowed*>(context);
-                    pass_time(mine.delay);
-                    mine.what.call(mine.what.context, run);
-                },
-                all_.back().get()};
-    }
+    runnable after(index_t delay, runnable what);
 
 private:
     struct slowed {
@@ -62,11 +40,7 @@ private:
         index_t delay = 0;
     };
 
-    static void pass_time(index_t ns) {
-        timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-        while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-        }
-    }
+    static void pass_time(index_t ns);
 
     mutex mutex_;
     std::vector<owned<slowed>> all_;
@@ -75,5 +49,9 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/link_speed.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

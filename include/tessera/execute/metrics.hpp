@@ -28,31 +28,12 @@ namespace detail {
 /// Rows of logits [N,C], [N,T,C] or [N,C,...]: row r's logit of class c.
 class rows_of_logits {
 public:
-    explicit rows_of_logits(const prediction& logits) : rows_(whole(logits.extents)), values_(logits.values.data()) {
-        if (logits.extents.rank < 2 || static_cast<index_t>(logits.values.size()) != logits.extents.volume()) {
-            throw error(
-                "tessera: logits need samples and classes, and as many values as their extents say; there are " +
-                std::to_string(logits.values.size()) + " values of rank " + std::to_string(logits.extents.rank));
-        }
-    }
+    explicit rows_of_logits(const prediction& logits);
     index_t count() const { return rows_.count(); }
     index_t classes() const { return rows_.classes; }
-    float at(index_t row, index_t c) const {
-        return values_[((row / rows_.plane) * rows_.classes + c) * rows_.plane + row % rows_.plane];
-    }
+    float at(index_t row, index_t c) const;
     /// Throws unless there is a label for each row and all are classes.
-    void check(std::span<const std::int32_t> labels) const {
-        if (static_cast<index_t>(labels.size()) != count()) {
-            throw error("tessera: " + std::to_string(labels.size()) + " labels for " + std::to_string(count()) +
-                        " rows of logits; give one for each");
-        }
-        for (std::size_t i = 0; i < labels.size(); ++i) {
-            if (labels[i] < 0 || labels[i] >= classes()) {
-                throw error("tessera: label " + std::to_string(labels[i]) + " of row " + std::to_string(i) +
-                            " is not one of the " + std::to_string(classes()) + " classes");
-            }
-        }
-    }
+    void check(std::span<const std::int32_t> labels) const;
 
 private:
     logit_rows rows_;
@@ -60,34 +41,13 @@ private:
 };
 
 /// Whether class `a` comes before `b`: its logit is larger, of equal ones its number less. NaN comes last.
-inline bool comes_first(const ranked_class& a, const ranked_class& b) {
-    if (is_nan(a.logit) || is_nan(b.logit)) {
-        return is_nan(b.logit) && (!is_nan(a.logit) || a.number < b.number);
-    }
-    return a.logit > b.logit || (a.logit == b.logit && a.number < b.number);
-}
+bool comes_first(const ranked_class& a, const ranked_class& b);
 
 } // namespace detail
 
 /// The k classes with the largest logits of every row, the largest first; rows one after the other. A position of a sequence and a pixel are rows. Throws
 /// tessera::error unless 1 <= k <= classes.
-inline std::vector<ranked_class> top_k(const prediction& logits, index_t k) {
-    const detail::rows_of_logits rows(logits);
-    if (k < 1 || k > rows.classes()) {
-        throw error("tessera: the best " + std::to_string(k) + " of " + std::to_string(rows.classes()) +
-                    " classes; ask for at least 1 and at most all");
-    }
-    std::vector<ranked_class> best;
-    std::vector<ranked_class> row(static_cast<std::size_t>(rows.classes()));
-    for (index_t r = 0; r < rows.count(); ++r) {
-        for (index_t c = 0; c < rows.classes(); ++c) {
-            row[static_cast<std::size_t>(c)] = {static_cast<std::int32_t>(c), rows.at(r, c)};
-        }
-        std::partial_sort(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(k), row.end(), detail::comes_first);
-        best.insert(best.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    return best;
-}
+std::vector<ranked_class> top_k(const prediction& logits, index_t k);
 
 /// How often the label is among the k classes with the largest logits.
 class top_accuracy {
@@ -95,16 +55,7 @@ public:
     explicit top_accuracy(index_t k = 1) : k_(k) {}
 
     /// Throws tessera::error where logits and labels do not fit, and for k of more than the classes.
-    void add(const prediction& logits, std::span<const std::int32_t> labels) {
-        detail::rows_of_logits(logits).check(labels);
-        const std::vector<ranked_class> best = top_k(logits, k_);
-        for (std::size_t r = 0; r < labels.size(); ++r) {
-            for (std::size_t i = 0; i < static_cast<std::size_t>(k_); ++i) {
-                correct_ += best[r * static_cast<std::size_t>(k_) + i].number == labels[r] ? 1 : 0;
-            }
-        }
-        rows_ += static_cast<index_t>(labels.size());
-    }
+    void add(const prediction& logits, std::span<const std::int32_t> labels);
     index_t correct() const { return correct_; }
     index_t rows() const { return rows_; }
     double share() const { return rows_ > 0 ? static_cast<double>(correct_) / static_cast<double>(rows_) : 0; }
@@ -119,63 +70,20 @@ private:
 class confusion_matrix {
 public:
     /// Throws tessera::error for no classes.
-    explicit confusion_matrix(index_t classes) : classes_(classes) {
-        if (classes < 1) {
-            throw error("tessera: a confusion matrix of " + std::to_string(classes) + " classes; it needs at least 1");
-        }
-        counts_.resize(static_cast<std::size_t>(classes * classes), 0);
-    }
+    explicit confusion_matrix(index_t classes);
 
     /// Counts each row's class with the largest logit. Throws tessera::error where logits and labels do not fit.
-    void add(const prediction& logits, std::span<const std::int32_t> labels) {
-        const detail::rows_of_logits rows(logits);
-        if (rows.classes() != classes_) {
-            throw error("tessera: logits of " + std::to_string(rows.classes()) + " classes in a confusion matrix of " +
-                        std::to_string(classes_));
-        }
-        rows.check(labels);
-        const std::vector<ranked_class> best = top_k(logits, 1);
-        for (std::size_t r = 0; r < labels.size(); ++r) {
-            ++counts_[static_cast<std::size_t>(labels[r] * classes_ + best[r].number)];
-        }
-    }
+    void add(const prediction& logits, std::span<const std::int32_t> labels);
 
     index_t classes() const { return classes_; }
     /// Rows of class `truth` that were taken for `taken`.
-    index_t count(index_t truth, index_t taken) const {
-        return counts_[static_cast<std::size_t>(truth * classes_ + taken)];
-    }
+    index_t count(index_t truth, index_t taken) const;
     /// The share of rows that were taken for what they are.
-    double accuracy() const {
-        index_t right = 0;
-        index_t all = 0;
-        for (index_t a = 0; a < classes_; ++a) {
-            right += count(a, a);
-            for (index_t b = 0; b < classes_; ++b) {
-                all += count(a, b);
-            }
-        }
-        return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0;
-    }
+    double accuracy() const;
     /// Of the rows that are of a class or were taken for it, the share that is both (Jaccard's index); NaN where there are none.
-    double intersection_over_union(index_t c) const {
-        index_t either = -count(c, c);
-        for (index_t k = 0; k < classes_; ++k) {
-            either += count(c, k) + count(k, c);
-        }
-        return either > 0 ? static_cast<double>(count(c, c)) / static_cast<double>(either) : std::nan("");
-    }
+    double intersection_over_union(index_t c) const;
     /// The mean over the classes that occur.
-    double mean_intersection_over_union() const {
-        double sum = 0;
-        index_t there = 0;
-        for (index_t c = 0; c < classes_; ++c) {
-            const double own = intersection_over_union(c);
-            sum += is_nan(own) ? 0 : own;
-            there += is_nan(own) ? 0 : 1;
-        }
-        return there > 0 ? sum / static_cast<double>(there) : 0;
-    }
+    double mean_intersection_over_union() const;
 
 private:
     index_t classes_;
@@ -186,5 +94,9 @@ private:
 inline double perplexity(double loss) { return std::exp(loss); }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/metrics.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -14,14 +14,7 @@
 
 namespace tessera::detail {
 
-inline bool is_finite(std::span<const float> x) {
-    for (const float v : x) {
-        if (!tessera::is_finite(v)) {
-            return false;
-        }
-    }
-    return true;
-}
+bool is_finite(std::span<const float> x);
 
 /// No weight of a network that learns is as large: one that is has been spoiled.
 inline constexpr float spoiled_above = 1000;
@@ -70,5 +63,9 @@ std::string cause_of_loss(const graph_view& g, std::span<const input_data> input
 }
 
 } // namespace tessera::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/not_finite.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

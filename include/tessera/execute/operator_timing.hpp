@@ -23,11 +23,7 @@ struct operator_prediction {
     double forward_seconds() const { return static_cast<double>(forward.makespan) * 1e-9; }
     double backward_seconds() const { return static_cast<double>(backward.makespan) * 1e-9; }
     /// Nanoseconds that a task of the whole plan takes.
-    index_t nanoseconds_of(std::size_t task) const {
-        const std::size_t boundary = forward.tasks.size();
-        const simulation::task_span& s = task < boundary ? forward.tasks[task] : backward.tasks[task - boundary];
-        return s.end - s.start;
-    }
+    index_t nanoseconds_of(std::size_t task) const;
 };
 
 namespace detail {
@@ -70,10 +66,7 @@ struct operator_timing {
     double predicted_forward = 0; ///< 0: nobody has asked
     double predicted_backward = 0;
 
-    void add(const operator_prediction& p) {
-        predicted_forward = p.forward_seconds();
-        predicted_backward = p.backward_seconds();
-    }
+    void add(const operator_prediction& p);
 
     friend bool operator==(const operator_timing& a, const operator_timing& b) { return same_fields(a, b); }
     template <class See>
@@ -145,20 +138,10 @@ operator_timing row_of(const Sharded& op) {
     return row;
 }
 
-inline std::string text_of_number(double x, int digits) {
-    char text[40];
-    print_to(text, sizeof text, "%.*f", digits, x);
-    return text;
-}
+std::string text_of_number(double x, int digits);
 inline std::string text_of_microseconds(double seconds) { return text_of_number(seconds * 1e6, 2); }
 /// Predicted over measured, such as "+12 %".
-inline std::string text_of_error(double predicted, double measured) {
-    char text[40] = "-";
-    if (predicted > 0 && measured > 0) {
-        print_to(text, sizeof text, "%+.0f %%", 100 * (predicted / measured - 1));
-    }
-    return text;
-}
+std::string text_of_error(double predicted, double measured);
 
 } // namespace detail
 
@@ -214,40 +197,14 @@ std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.mos
 }
 
 /// A table for people: microseconds, medians with their quartiles.
-inline std::string to_text(const std::vector<operator_timing>& rows) {
-    using detail::text_of_microseconds;
-    using detail::text_of_number;
-    std::vector<std::vector<std::string>> cells{
-        {"operator", "input", "split", "pass", "us", "quartiles", "GFLOP/s", "moved bytes", "predicted us", "error"}};
-    for (const operator_timing& r : rows) {
-        for (const bool back : {false, true}) {
-            const timing& t = back ? r.backward : r.forward;
-            const double predicted = back ? r.predicted_backward : r.predicted_forward;
-            cells.push_back({r.name, r.input, r.split, back ? "backward" : "forward", text_of_microseconds(t.median),
-                             text_of_microseconds(t.lower_quartile) + " to " + text_of_microseconds(t.upper_quartile),
-                             text_of_number((back ? r.backward_rate : r.forward_rate) * 1e-9, 2),
-                             std::to_string(back ? r.backward_bytes : r.forward_bytes),
-                             predicted > 0 ? text_of_microseconds(predicted) : "-",
-                             detail::text_of_error(predicted, t.median)});
-        }
-    }
-    return detail::aligned(cells);
-}
+std::string to_text(const std::vector<operator_timing>& rows);
 
-inline std::string to_text(const std::vector<task_timing>& rows) {
-    using detail::text_of_microseconds;
-    std::vector<std::vector<std::string>> cells{
-        {"task", "what", "kind", "device", "us", "quartiles", "predicted us", "error"}};
-    for (const task_timing& r : rows) {
-        const timing& t = r.measured;
-        cells.push_back(
-            {std::to_string(r.task), r.what, r.kind, std::to_string(r.device), text_of_microseconds(t.median),
-             text_of_microseconds(t.lower_quartile) + " to " + text_of_microseconds(t.upper_quartile),
-             r.predicted > 0 ? text_of_microseconds(r.predicted) : "-", detail::text_of_error(r.predicted, t.median)});
-    }
-    return detail::aligned(cells);
-}
+std::string to_text(const std::vector<task_timing>& rows);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/operator_timing.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

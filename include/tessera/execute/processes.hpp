@@ -134,12 +134,7 @@ class process_group {
 public:
     process_group(const process_group&) = delete;
     process_group& operator=(const process_group&) = delete;
-    virtual ~process_group() {
-        ends_ >= 0 ? void(close(ends_)) : void();
-        for (const int fd : watched_) {
-            fd >= 0 ? void(close(fd)) : void();
-        }
-    }
+    virtual ~process_group();
 
     int rank() const { return rank_; }
     int size() const { return size_; }
@@ -156,23 +151,11 @@ public:
     /// Of the processes of its node the first, which does what one has to do for memory of devices that are elsewhere.
     bool is_first_here() const { return first_here() == rank_; }
     int first_here() const { return first_of(node()); }
-    int first_of(int node) const {
-        int r = 0;
-        while (node_of(r) != node) {
-            ++r;
-        }
-        return r;
-    }
+    int first_of(int node) const;
     /// Whether this process writes, for its node, what all are given for a device: its own, and the first one those of other nodes.
     bool writes_for(int device) const { return owns(device) || (!is_here(owner(device)) && is_first_here()); }
     /// The nodes of the first `devices` devices.
-    std::vector<int> nodes_of_devices(int devices) const {
-        std::vector<int> all;
-        for (int d = 0; d < devices; ++d) {
-            all.push_back(node_of(owner(d)));
-        }
-        return all;
-    }
+    std::vector<int> nodes_of_devices(int devices) const;
 
     /// Memory that all processes see, near `owner`, aligned to `arena_alignment`, with zeros where `owner` is on this node: each node has its own. All call it. Throws
     /// tessera::error where there is none.
@@ -180,13 +163,7 @@ public:
     /// Gives it back; all call it. After a failure the memory stays until the process ends.
     virtual void unshare(void* memory) noexcept = 0;
     /// Arenas of devices in such memory.
-    memory_source memory() {
-        return {[](void* mine, int device, index_t bytes) {
-                    auto& g = *static_cast<process_group*>(mine);
-                    return g.share(g.owner(device), bytes);
-                },
-                [](void* mine, int, void* memory) { static_cast<process_group*>(mine)->unshare(memory); }, this};
-    }
+    memory_source memory();
 
     /// The place of an address in such memory.
     virtual shared_place place_of(const void*) { return {}; }
@@ -201,76 +178,28 @@ public:
 
     /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or not come in time, or where they
     /// have come for different things or with different numbers.
-    void meet(meeting what, std::uint64_t number = 0) {
-        if (!meets(what, number)) {
-            throw_failure();
-        }
-    }
+    void meet(meeting what, std::uint64_t number = 0);
     /// The same for destructors: false where meet() throws.
-    bool meets(meeting what, std::uint64_t number = 0) noexcept {
-        int other = 0;
-        if (!comes_with(what, number, other)) {
-            return false;
-        }
-        if (other > 0) {
-            fail(name_of(other) + " and rank 0 are there to " + to_text(what) + ", and their numbers differ" +
-                 must_be_alike);
-            return false;
-        }
-        return true;
-    }
+    bool meets(meeting what, std::uint64_t number = 0) noexcept;
     /// The same where the number is a hash of a value: `lines` says that value, a line for each field (field_lines::text()), and is asked only where
     /// numbers differ. group_error then says in which fields the values of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of
     /// every meeting; where they differ rank 0 sends its lines to all.
-    void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines) {
-        int other = 0;
-        if (!comes_with(what, number, other)) {
-            throw_failure();
-        }
-        if (other > 0) {
-            tell_difference(what, other, lines());
-        }
-    }
+    void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines);
 
     /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call it, with as many.
-    void agree_on_most(std::span<double> values) {
-        meet(meeting::agree, values.size());
-        take_most(values);
-    }
+    void agree_on_most(std::span<double> values);
     /// Gives all processes the bytes of rank 0. All call it.
-    void take_from_first(std::string& bytes) {
-        double size = static_cast<double>(rank_ == 0 ? bytes.size() : 0);
-        agree_on_most({&size, 1});
-        bytes.resize(static_cast<std::size_t>(size));
-        meet(meeting::agree, bytes.size());
-        take_first(std::as_writable_bytes(std::span<char>(bytes.data(), bytes.size())));
-    }
+    void take_from_first(std::string& bytes);
     /// Gives all processes the whole of what each has a part of: where one has its bytes, all others have zeros. All
     /// call it, with as many.
-    void join(std::span<std::byte> bytes) {
-        meet(meeting::join_values, bytes.size());
-        take_all(bytes);
-    }
+    void join(std::span<std::byte> bytes);
 
     /// True after a process has failed: nobody must wait for it.
     bool failed() const { return page_->failed.load(std::memory_order_acquire) != 0; }
     /// Tells all processes why this one cannot go on; the first to do so is heard.
-    void fail(const std::string& words) noexcept {
-        int none = 0;
-        if (page_->failed.compare_exchange_strong(none, 1)) {
-            std::snprintf(page_->words, sizeof page_->words, "%s", words.c_str());
-            page_->failed.store(2, std::memory_order_release);
-        }
-    }
+    void fail(const std::string& words) noexcept;
     /// Throws what fail() was told.
-    [[noreturn]] void throw_failure() const {
-        const index_t begin = nanoseconds_now();
-        while (page_->failed.load(std::memory_order_acquire) == 1 && nanoseconds_now() - begin < 1'000'000'000) {
-            sched_yield();
-        }
-        throw group_error("tessera: rank " + std::to_string(rank_) + " stops: " + page_->words,
-                          page_->told.exchange(1) == 0);
-    }
+    [[noreturn]] void throw_failure() const;
 
     /// For loops that wait for others: looks, at most every few milliseconds, for processes that have ended, and for the deadline of a wait that began
     /// at `began` (ns). Fails the group where it finds one, with `waits()`, which says what is waited for; `on`: the rank that does
@@ -305,123 +234,37 @@ public:
     group_page& page() { return *page_; }
 
     /// "rank 1 (process 4711 on host a)"
-    std::string name_of(int rank) const {
-        return name_in(*page_, rank) + (is_stopped(rank) ? ", which is stopped," : "");
-    }
+    std::string name_of(int rank) const;
     /// "; rank 1 (...) is stopped" for each that is.
-    std::string who_is_stopped() const {
-        std::string text;
-        for (int r = 0; page_ != nullptr && r < size_; ++r) {
-            text += is_stopped(r) ? "; " + name_in(*page_, r) + " is stopped" : "";
-        }
-        return text;
-    }
-    static std::string name_in(const group_page& page, int rank) {
-        const group_page::seat& s = page.seats[rank];
-        return "rank " + std::to_string(rank) + " (process " + std::to_string(s.process.load()) + " on host " + s.host +
-               ")";
-    }
+    std::string who_is_stopped() const;
+    static std::string name_in(const group_page& page, int rank);
 
 protected:
     /// `patience`: seconds that a wait may take; 0: for ever.
-    process_group(int rank, int size, int devices_each, double patience)
-        : rank_(rank), size_(size), devices_each_(devices_each), patience_(static_cast<index_t>(patience * 1e9)),
-          watched_(static_cast<std::size_t>(size), -1), node_of_(static_cast<std::size_t>(size), 0) {
-        if (size > max_processes) {
-            throw error("tessera: " + std::to_string(size) + " ranks share one plan, and there may be at most " +
-                        std::to_string(max_processes));
-        }
-        if (devices_each < 1) {
-            throw error("tessera: every rank has at least one device, and " + std::to_string(devices_each) +
-                        " were asked for");
-        }
-    }
+    process_group(int rank, int size, int devices_each, double patience);
     /// Before sit_down(): the node of every rank, counted from 0.
-    void set_nodes(std::vector<int> node_of) {
-        node_of_ = static_cast<std::vector<int>&&>(node_of);
-        for (const int n : node_of_) {
-            nodes_ = n + 1 > nodes_ ? n + 1 : nodes_;
-        }
-    }
+    void set_nodes(std::vector<int> node_of);
     /// What agree_on_most(), take_from_first() and join() do, once all have come for it.
     virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
-    virtual void take_first(std::span<std::byte>) {
-        throw error("tessera: these processes have no way to agree on times");
-    }
-    virtual void take_all(std::span<std::byte>) {
-        throw error("tessera: these processes have no way to read each other's devices");
-    }
+    virtual void take_first(std::span<std::byte>);
+    virtual void take_all(std::span<std::byte>);
     /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted before; then they, and it, have arrived.
     virtual void announce() {}
     /// All that a rank has sent before its meeting number `count`, from 1, is here.
     void arrive(int rank, std::uint64_t count) { page_->seats[rank].arrived.store(count, std::memory_order_release); }
 
     /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
-    void sit_down(group_page* page) {
-        page_ = page;
-        group_page::seat& mine = page_->seats[rank_];
-        gethostname(mine.host, sizeof mine.host - 1);
-        mine.process.store(getpid());
-    }
-    void open() {
-        for (int r = 0; r < size_; ++r) {
-            if (r != rank_ && is_here(r)) {
-                const int fd = detail::descriptor_of(page_->seats[r].process.load());
-                watched_[static_cast<std::size_t>(r)] = fd;
-                ends_ = ends_ < 0 ? epoll_create1(EPOLL_CLOEXEC) : ends_;
-                epoll_event e{EPOLLIN, {}};
-                e.data.fd = r;
-                epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e);
-            }
-        }
-    }
+    void sit_down(group_page* page);
+    void open();
 
 private:
     static constexpr const char* must_be_alike =
         "; all ranks must run the same program with the same options and batches";
 
     /// Of those that have come with another number than rank 0 `other` becomes the first; 0 where there is none.
-    bool comes_with(meeting what, std::uint64_t number, int& other) noexcept {
-        const std::uint64_t slot = meetings_ % 2;
-        group_page::seat::post& mine = page_->seats[rank_].posts[slot]; // others may have written the next one's
-        mine.what.store(static_cast<std::uint64_t>(what), std::memory_order_relaxed);
-        mine.number.store(number, std::memory_order_relaxed);
-        if (!comes(what, what == meeting::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
-            return false;
-        }
-        const group_page::seat::post& first = page_->seats[0].posts[slot];
-        other = 0;
-        for (int r = 0; r < size_; ++r) {
-            const group_page::seat::post& theirs = page_->seats[r].posts[slot];
-            const auto does = static_cast<meeting>(theirs.what.load(std::memory_order_relaxed));
-            if (does != what) {
-                fail(name_of(r) + " is there to " + to_text(does) + ", and rank " + std::to_string(rank_) + " to " +
-                     to_text(what) + "; all ranks must take the same steps");
-                return false;
-            }
-            const bool differs =
-                theirs.number.load(std::memory_order_relaxed) != first.number.load(std::memory_order_relaxed);
-            other = other == 0 && differs ? r : other;
-        }
-        return true;
-    }
+    bool comes_with(meeting what, std::uint64_t number, int& other) noexcept;
     /// All processes have seen that numbers differ, and call it.
-    [[noreturn]] void tell_difference(meeting what, int other, const std::string& mine) {
-        std::string first = mine;
-        take_from_first(first);
-        meet(meeting::agree); // all have it, so that nobody leaves what MPI still writes to
-        if (rank_ == other) {
-            const std::string me = "rank " + std::to_string(rank_);
-            const field_lines own = field_lines::from_text(mine);
-            const field_lines theirs = field_lines::from_text(first);
-            const std::string words = difference_of({me, own}, {"rank 0", theirs});
-            fail(name_of(rank_) + " and rank 0 are there to " + to_text(what) + ", and " +
-                 (words.empty() ? "their numbers differ" : "differ: " + words) + must_be_alike);
-        } else {
-            meet(meeting::agree); // until that one has said it
-        }
-        throw_failure();
-    }
+    [[noreturn]] void tell_difference(meeting what, int other, const std::string& mine);
 
     template <class Waits>
     void note_wait(index_t began, int on, Waits&& waits) noexcept {
@@ -434,95 +277,21 @@ private:
         }
     }
 
-    bool comes(meeting what, index_t patience) noexcept {
-        if (failed()) {
-            return false;
-        }
-        ++meetings_;
-        page_->seats[rank_].waits_since.store(0, std::memory_order_relaxed);
-        page_->seats[rank_].meetings.store(meetings_, std::memory_order_relaxed);
-        nodes_ == 1 ? void(page_->arrived.fetch_add(1, std::memory_order_acq_rel)) : announce();
-        const index_t began = nanoseconds_now();
-        for (int i = 0; !have_all_arrived(); ++i) {
-            if (i < 2000) {
-                detail::relax();
-                continue;
-            }
-            detail::yield_or_nap(began, 5'000'000); // the others may need the core
-            const auto waits = [&] { return who_is_missing(what); };
-            look(began, missing_rank(), waits);
-            if (patience > 0 && nanoseconds_now() - began > patience) {
-                fail("rank " + std::to_string(rank_) + " gives up: " + waits());
-            }
-            if (failed()) {
-                return false;
-            }
-        }
-        return true;
-    }
+    bool comes(meeting what, index_t patience) noexcept;
 
-    bool have_all_arrived() const {
-        if (nodes_ == 1) {
-            return page_->arrived.load(std::memory_order_acquire) >= meetings_ * static_cast<std::uint64_t>(size_);
-        }
-        int r = 0;
-        while (r < size_ && page_->seats[r].arrived.load(std::memory_order_acquire) >= meetings_) {
-            ++r;
-        }
-        return r == size_;
-    }
+    bool have_all_arrived() const;
     /// The first that has not come to this meeting, or -1.
-    int missing_rank() const {
-        for (int r = 0; r < size_; ++r) {
-            if (page_->seats[r].meetings.load(std::memory_order_relaxed) < meetings_) {
-                return r;
-            }
-        }
-        return -1;
-    }
-    std::string who_is_missing(meeting what) const {
-        const int r = missing_rank();
-        return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
-    }
+    int missing_rank() const;
+    std::string who_is_missing(meeting what) const;
 
     /// Of this node's other processes the one that has ended first, or -1: launchers end the others within milliseconds, and epoll tells in which order.
-    int ended_first() const {
-        epoll_event first{};
-        return ends_ >= 0 && epoll_wait(ends_, &first, 1, 0) == 1 ? first.data.fd : -1;
-    }
+    int ended_first() const;
 
     /// Of its node: by its descriptor; without, by its number.
-    bool is_gone(int r) const {
-        if (!is_here(r)) {
-            const std::int64_t heard = page_->seats[r].heard.load(std::memory_order_relaxed);
-            return heard > 0 && nanoseconds_now() - heard > longest_silence;
-        }
-        const int fd = watched_[static_cast<std::size_t>(r)];
-        if (fd < 0) {
-            return kill(page_->seats[r].process.load(), 0) != 0 && errno == ESRCH;
-        }
-        pollfd one{fd, POLLIN, 0};
-        return poll(&one, 1, 0) == 1;
-    }
+    bool is_gone(int r) const;
 
     /// By a signal or a debugger.
-    bool is_stopped(int r) const {
-        if (!is_here(r)) {
-            return false;
-        }
-        const int process = page_->seats[r].process.load();
-        char path[64];
-        std::snprintf(path, sizeof path, "/proc/%d/stat", process);
-        std::FILE* const f = std::fopen(path, "r");
-        char text[512] = "";
-        if (f != nullptr) {
-            text[std::fread(text, 1, sizeof text - 1, f)] = 0;
-            std::fclose(f);
-        }
-        const std::string all = text;
-        const std::size_t end = all.rfind(')'); // of its name
-        return end != std::string::npos && end + 2 < all.size() && (all[end + 2] == 'T' || all[end + 2] == 't');
-    }
+    bool is_stopped(int r) const;
 
     int rank_;
     int size_;
@@ -541,5 +310,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/processes.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -30,31 +30,10 @@ struct pruning_schedule {
     std::uint64_t times = 1; ///< after the first
     double first = 0;        ///< share in step begin
 
-    double operator()(std::uint64_t step) const {
-        require_sense();
-        if (step < begin) {
-            return 0;
-        }
-        const std::uint64_t past = (step - begin) / every;
-        if (past >= times) {
-            return last;
-        }
-        const double left = 1 - static_cast<double>(past) / static_cast<double>(times);
-        return last + (first - last) * left * left * left;
-    }
+    double operator()(std::uint64_t step) const;
 
 private:
-    void require_sense() const {
-        const auto is_share = [](double x) { return x >= 0 && x <= 1; };
-        if (!is_share(first) || !is_share(last)) {
-            throw error("tessera: a pruning schedule from " + fixed_text(first) + " to " + fixed_text(last) +
-                        "; both are shares of the weights, from 0 to 1");
-        }
-        if (every == 0 || times == 0) {
-            throw error("tessera: a pruning schedule of " + std::to_string(times) + " times every " +
-                        std::to_string(every) + " steps; both must be above 0");
-        }
-    }
+    void require_sense() const;
 };
 
 /// A weight that has been pruned is -0. No step makes that number while an optimizer prunes, so that weights that are 0 for other reasons go on.
@@ -65,32 +44,7 @@ constexpr bool is_prunable(const parameter_node& p) { return p.trained && p.exte
 
 /// Which elements are pruned when floor(fraction * n) of n are to be, at least those that are already: of the others the smallest by magnitude, of
 /// equal ones those that come first; what is not a number is taken for the largest. A function of the weights alone, the same under every strategy.
-inline std::vector<char> pruned_at(std::span<const float> weights, double fraction) {
-    const std::size_t n = weights.size();
-    std::vector<char> mask(n, 0);
-    std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < n; ++i) {
-        is_pruned(weights[i]) ? void(mask[i] = 1) : left.push_back(i);
-    }
-    const auto wanted = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n)));
-    const std::size_t more = wanted > n - left.size() ? wanted - (n - left.size()) : 0;
-    const auto magnitude = [&](std::size_t i) { // what is not a number comes last
-        return is_nan(weights[i]) ? std::numeric_limits<float>::infinity() : std::abs(weights[i]);
-    };
-    const auto smaller = [&](std::size_t a, std::size_t b) {
-        const float x = magnitude(a);
-        const float y = magnitude(b);
-        return x < y || (x == y && a < b);
-    };
-    const auto end = left.begin() + static_cast<std::ptrdiff_t>(more);
-    if (end != left.end()) {
-        std::nth_element(left.begin(), end, left.end(), smaller);
-    }
-    for (auto i = left.begin(); i != end; ++i) {
-        mask[*i] = 1;
-    }
-    return mask;
-}
+std::vector<char> pruned_at(std::span<const float> weights, double fraction);
 
 /// Prunes a parameter of a session to a share of its elements; what the optimizer keeps of them, averages too, becomes 0. Weights that have been pruned
 /// stay pruned under any share. All processes of a group call it. Bytes: the parameter and its states, once each, from every device and to it. Throws
@@ -143,5 +97,9 @@ double pruned_share(const Session& s, int parameter) {
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/pruning.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -49,9 +49,7 @@ struct tried_strategy {
 /// The strategy that measured fastest, for as many devices as there were (it may use fewer), with what else was tried, fastest first.
 class refined_strategy {
 public:
-    refined_strategy(strategy best, int device_count, index_t samples, std::vector<tried_strategy> all)
-        : devices(device_count), batch(samples), tried(static_cast<std::vector<tried_strategy>&&>(all)),
-          best_(static_cast<strategy&&>(best)) {}
+    refined_strategy(strategy best, int device_count, index_t samples, std::vector<tried_strategy> all);
 
     strategy_view view() const { return best_.view(); }
 
@@ -276,5 +274,9 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/refine.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -22,38 +22,20 @@ struct kept_residual {
 namespace detail {
 
 /// All residuals of a store, in the order of its plans.
-inline std::vector<kept_residual> residuals_of(const parameter_store& store) {
-    std::vector<kept_residual> all;
-    for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind == tile_kind::residual) {
-            all.push_back({e.what.tensor, e.what.device, e.what.region});
-        }
-    }
-    return all;
-}
+std::vector<kept_residual> residuals_of(const parameter_store& store);
 
 /// The numbers of one. Throws tessera::error where the store has none of that name.
-inline float* residual_at(const parameter_store& store, const kept_residual& r) {
-    for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind == tile_kind::residual && r == kept_residual{e.what.tensor, e.what.device, e.what.region}) {
-            return reinterpret_cast<float*>(store.address(e));
-        }
-    }
-    throw error("tessera: device " + std::to_string(r.device) + " leaves nothing out of these gradients of parameter " +
-                std::to_string(r.parameter));
-}
+float* residual_at(const parameter_store& store, const kept_residual& r);
 
 /// Forgets them: of another training. Each process of a group (or null) those of its own devices.
-inline void forget_residuals(const parameter_store& store, const process_group* group) {
-    for (const kept_residual& r : residuals_of(store)) {
-        if (group == nullptr || group->owns(r.device)) {
-            std::memset(residual_at(store, r), 0, static_cast<std::size_t>(r.region.volume()) * sizeof(float));
-        }
-    }
-}
+void forget_residuals(const parameter_store& store, const process_group* group);
 
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/residuals.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -23,9 +23,7 @@ public:
     std::uint64_t refused() const { return refused_.load(std::memory_order_acquire); }
 
     /// An update of a parameter is not finite. Of several the first step's counts, of that the lowest number.
-    void lose(std::uint64_t step, int parameter) {
-        lower(lost_, step * parameters + static_cast<std::uint64_t>(parameter));
-    }
+    void lose(std::uint64_t step, int parameter);
     bool has_lost() const { return lost_.load(std::memory_order_acquire) != none; }
     std::uint64_t lost_step() const { return lost_.load(std::memory_order_acquire) / parameters; }
     int lost_parameter() const { return static_cast<int>(lost_.load(std::memory_order_acquire) % parameters); }
@@ -38,24 +36,21 @@ public:
         std::uint64_t lost = none;
     };
     findings found() const { return {refused_.load(std::memory_order_acquire), lost_.load(std::memory_order_acquire)}; }
-    void take(const findings& others) {
-        lower(refused_, others.refused);
-        lower(lost_, others.lost);
-    }
+    void take(const findings& others);
 
 private:
     static constexpr std::uint64_t parameters = 1 << 20;
 
-    static void lower(std::atomic<std::uint64_t>& least, std::uint64_t value) {
-        std::uint64_t seen = least.load();
-        while (value < seen && !least.compare_exchange_weak(seen, value)) {
-        }
-    }
+    static void lower(std::atomic<std::uint64_t>& least, std::uint64_t value);
 
     std::atomic<std::uint64_t> refused_{none};
     std::atomic<std::uint64_t> lost_{none};
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/run_report.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -13,28 +13,12 @@
 namespace tessera {
 
 /// So many threads, the caller's among them, that live while a search runs its jobs; 0: one for each core.
-inline search::thread_pool search_threads(int threads = 0) {
-    const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    const auto start = [](const search::thread_pool& pool, std::size_t count, search::thread_pool::job one,
-                          void* what) {
-        std::atomic<std::size_t> next{0};
-        const auto work = [&] {
-            for (std::size_t i = next++; i < count; i = next++) {
-                one(what, i);
-            }
-        };
-        std::vector<std::thread> others;
-        for (std::size_t t = 1; t < static_cast<std::size_t>(pool.threads) && t < count; ++t) {
-            others.emplace_back(work);
-        }
-        work();
-        for (std::thread& t : others) {
-            t.join();
-        }
-    };
-    return {threads > 0 ? threads : cores, nullptr, start};
-}
+search::thread_pool search_threads(int threads = 0);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/search_threads.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -13,19 +13,9 @@ namespace tessera {
 class slice_join {
 public:
     slice_join() = default;
-    slice_join(const plan& p, const task& t, const addresses& where) : to_(where[t.writes[0]]) {
-        for (const int r : t.reads) {
-            from_.push_back({where[r], static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(r)].bytes)});
-        }
-    }
+    slice_join(const plan& p, const task& t, const addresses& where);
 
-    void run() const {
-        std::byte* to = to_;
-        for (const part& s : from_) {
-            std::memcpy(to, s.data, s.bytes);
-            to += s.bytes;
-        }
-    }
+    void run() const;
 
 private:
     struct part {
@@ -40,26 +30,9 @@ private:
 class copy_average {
 public:
     copy_average() = default;
-    copy_average(const plan& p, const task& t, const addresses& where) {
-        for (const int w : t.writes) {
-            const interval part = slice_of(p.tiles[static_cast<std::size_t>(w)], t);
-            copies_.push_back(reinterpret_cast<float*>(where[w]) + part.begin);
-            elements_ = part.size();
-        }
-    }
+    copy_average(const plan& p, const task& t, const addresses& where);
 
-    void run() const {
-        const auto count = static_cast<float>(copies_.size());
-        for (index_t i = 0; i < elements_; ++i) {
-            float total = copies_[0][i];
-            for (std::size_t k = 1; k < copies_.size(); ++k) {
-                total += copies_[k][i];
-            }
-            for (float* copy : copies_) {
-                copy[i] = total / count;
-            }
-        }
-    }
+    void run() const;
 
 private:
     std::vector<float*> copies_;
@@ -67,5 +40,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/slice_join.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

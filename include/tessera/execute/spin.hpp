@@ -32,15 +32,10 @@ void spin_until(Condition&& done, int spins) {
 
 /// Sleeps for a sixteenth of the time that has been waited since `began` (ns), 50 to 400 us: others want the core, and
 /// nobody notices much later what has taken long.
-inline void nap(std::int64_t began) {
-    const std::int64_t part = (nanoseconds_now() - began) / 16'000;
-    usleep(static_cast<unsigned>(part < 50 ? 50 : part > 400 ? 400 : part));
-}
+void nap(std::int64_t began);
 
 /// For waits since `began` (ns): yields for so many ns, then naps.
-inline void yield_or_nap(std::int64_t began, std::int64_t yields_for) {
-    nanoseconds_now() - began > yields_for ? nap(began) : void(sched_yield());
-}
+void yield_or_nap(std::int64_t began, std::int64_t yields_for);
 
 /// Yields, then naps.
 template <class Condition>
@@ -54,5 +49,9 @@ void nap_until(Condition&& done) {
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/spin.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

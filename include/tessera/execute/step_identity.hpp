@@ -64,36 +64,17 @@ namespace detail {
 /// How many numbers of an input that is neither integers nor labels are looked at: a cache line each.
 inline constexpr index_t most_numbers_looked_at = 64;
 
-inline std::uint64_t hash_of_some(const void* data, index_t elements) {
-    std::uint32_t some[most_numbers_looked_at + 1] = {};
-    const index_t count = elements < most_numbers_looked_at ? elements : most_numbers_looked_at;
-    const auto* const numbers = static_cast<const std::byte*>(data);
-    for (index_t i = 0; i < count; ++i) { // spread over all of them, and not of one column
-        const index_t from = elements * i / count + i * 7 % ((elements + count - 1) / count);
-        std::memcpy(&some[i], numbers + (from < elements ? from : elements - 1) * 4, 4);
-    }
-    some[count] = static_cast<std::uint32_t>(elements);
-    return hash_of_bytes(some, static_cast<std::size_t>(count + 1) * 4);
-}
+std::uint64_t hash_of_some(const void* data, index_t elements);
 
 /// Adds what is in the batches of a run: `inputs` of each in the order of the network's inputs.
-inline void add_batch(step_identity& to, const graph_view& g, std::span<const input_data> inputs) {
-    std::size_t k = 0;
-    for (int t = 0; t < g.tensor_count && k < inputs.size(); ++t) {
-        if (g.tensors[t].producer >= 0) {
-            continue;
-        }
-        const input_data& x = inputs[k++];
-        if (g.tensors[t].type == element::i32 || holds_labels(g, t)) {
-            to.labels = op::mix(to.labels ^ hash_of_bytes(x.data, static_cast<std::size_t>(x.elements) * 4));
-        } else {
-            to.inputs = op::mix(to.inputs ^ hash_of_some(x.data, x.elements));
-        }
-    }
-}
+void add_batch(step_identity& to, const graph_view& g, std::span<const input_data> inputs);
 
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/step_identity.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,52 +19,17 @@ struct stored_region {
     int slices = 1;                                                ///< that the entries hold
     std::vector<std::vector<const parameter_store::entry*>> slice; ///< every copy of each slice
 
-    index_t elements() const {
-        return form.slices > 1 ? form.region.volume() : form.elements;
-    } ///< with a format's padding
+    index_t elements() const; ///< with a format's padding
 };
 
 /// The regions of a parameter (tile_kind::parameter), or of its optimizer state.
-inline std::vector<stored_region> regions_of(const parameter_store& store, tile_kind kind, int parameter) {
-    std::vector<stored_region> all;
-    for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind != kind || e.what.tensor != parameter) {
-            continue;
-        }
-        stored_region* mine = nullptr;
-        for (stored_region& r : all) {
-            mine = r.form.region == e.what.region && r.slices == e.what.slices ? &r : mine;
-        }
-        if (mine == nullptr) {
-            all.push_back({e.what, e.what.slices, {}});
-            mine = &all.back();
-            mine->slice.resize(static_cast<std::size_t>(e.what.slices));
-            for (const parameter_store::entry& p : store.entries()) {
-                if (p.what.kind == tile_kind::parameter && p.what.tensor == parameter &&
-                    p.what.region == e.what.region) {
-                    mine->form = p.what;
-                }
-            }
-        }
-        mine->slice[static_cast<std::size_t>(e.what.slice)].push_back(&e);
-    }
-    return all;
-}
+std::vector<stored_region> regions_of(const parameter_store& store, tile_kind kind, int parameter);
 
 /// `count` numbers of memory as they lie.
-inline tile raw_tile(const tile& like, index_t count) {
-    tile t;
-    t.kind = like.kind;
-    t.device = like.device;
-    t.elements = count;
-    t.slices = 2; // that many elements, whatever the region
-    return t;
-}
+tile raw_tile(const tile& like, index_t count);
 
 /// Those of a parameter (`state` -1), or of a number that the optimizer keeps for each of its elements.
-inline std::vector<stored_region> regions_of(const parameter_store& store, int parameter, int state) {
-    return regions_of(store, state < 0 ? tile_kind::parameter : tile_kind::optimizer_state, parameter);
-}
+std::vector<stored_region> regions_of(const parameter_store& store, int parameter, int state);
 
 /// A parameter whole (`state` -1), or number `state` of what the optimizer keeps for each of its elements: in row-major order. Of copies, which are
 /// equal between runs, the first.
@@ -98,39 +63,10 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
 
 /// Brings what stored_values() reads of parameters and states (or of parameter `only` alone, if it is not negative) to all nodes; all processes of the group
 /// call it. On one node, and without a group, it does nothing. Bytes: all of it, to every node that does not have it.
-inline void bring_to_all_nodes(const parameter_store& store, process_group* group, int only = -1) {
-    if (group == nullptr || group->nodes() == 1) {
-        return;
-    }
-    std::vector<letter> letters;
-    for (const parameter_store::entry& e : store.entries()) {
-        const bool is_wanted = only < 0 || (e.what.kind == tile_kind::parameter && e.what.tensor == only);
-        for (int node = 0; node < group->nodes() && is_wanted && group->owns(e.what.device); ++node) {
-            const std::byte* const from = store.address(e);
-            for (index_t at = 0; at < e.what.bytes && node != group->node(); at += letter::longest) {
-                letters.emplace_back();
-                letters.back().node = node;
-                letters.back().add(from, group->place_of(from), at, std::min(at + letter::longest, e.what.bytes));
-            }
-        }
-    }
-    for (const letter& l : letters) {
-        group->post(l, 0, nullptr);
-    }
-    group->meet(meeting::share_parameters);
-}
+void bring_to_all_nodes(const parameter_store& store, process_group* group, int only = -1);
 
 /// Refuses another number of values than a parameter has.
-inline void require_count(const std::string& name, const shape& extents, std::span<const float> values) {
-    if (static_cast<index_t>(values.size()) != extents.volume()) {
-        std::string text = "tessera: " + name + " is given " + std::to_string(values.size()) + " elements, " +
-                           std::to_string(extents.volume()) + " expected: its shape is [";
-        for (int d = 0; d < extents.rank; ++d) {
-            text += (d > 0 ? ", " : "") + std::to_string(extents[d]);
-        }
-        throw error(text + "]");
-    }
-}
+void require_count(const std::string& name, const shape& extents, std::span<const float> values);
 
 /// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
 /// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements, and group_error where processes give other
@@ -175,5 +111,9 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
 }
 
 } // namespace tessera::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/stored_values.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

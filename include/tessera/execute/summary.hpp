@@ -54,137 +54,25 @@ struct network_summary {
     std::vector<index_t> arena_bytes;      ///< of each device: the most that all else takes at a time
 
     /// The sum over all layers of a member, as total(&layer_summary::parameters).
-    index_t total(index_t layer_summary::*what) const {
-        index_t sum = 0;
-        for (const layer_summary& x : layers) {
-            sum += x.*what;
-        }
-        return sum;
-    }
+    index_t total(index_t layer_summary::*what) const;
     /// The same of a member that is of each device.
-    index_t total(std::vector<index_t> layer_summary::*what, int device) const {
-        index_t sum = 0;
-        for (const layer_summary& x : layers) {
-            const auto d = static_cast<std::size_t>(device);
-            sum += d < (x.*what).size() ? (x.*what)[d] : 0;
-        }
-        return sum;
-    }
+    index_t total(std::vector<index_t> layer_summary::*what, int device) const;
 };
 
 namespace detail {
 
 /// The operator on whose account a tile is of parameters or activations; -1: of neither.
-inline int owner_of(const graph_view& g, const plan& p, const tile& t, const std::vector<int>& first_user) {
-    if (t.kind == tile_kind::parameter) {
-        return first_user[static_cast<std::size_t>(t.tensor)];
-    }
-    if (t.kind == tile_kind::intermediate) {
-        return t.tensor / max_operands;
-    }
-    // A parameter's elements on their way to another device lie in tiles of other kinds, which are of no tensor.
-    const bool of_parameter = t.origin >= 0 && is_persistent(p.tiles[static_cast<std::size_t>(t.origin)].kind);
-    return t.kind == tile_kind::activation && !of_parameter && t.tensor >= 0 && t.tensor < g.tensor_count
-               ? g.tensors[t.tensor].producer
-               : -1;
-}
+int owner_of(const graph_view& g, const plan& p, const tile& t, const std::vector<int>& first_user);
 
-inline void add_tiles(const graph_view& g, const plan& p, const std::vector<int>& first_user, network_summary& s) {
-    std::vector<int> owner(p.tiles.size(), -1);
-    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
-        owner[i] = owner_of(g, p, p.tiles[i], first_user);
-    }
-    for (const task& t : p.tasks) {
-        if (t.workspace >= 0) {
-            owner[static_cast<std::size_t>(t.workspace)] = t.op;
-        }
-    }
-    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
-        const tile& t = p.tiles[i];
-        if (t.alias >= 0 || t.device < 0 || t.step > 0) {
-            continue;
-        }
-        const auto d = static_cast<std::size_t>(t.device);
-        if (is_persistent(t.kind) && t.kind != tile_kind::parameter) {
-            s.state_bytes[d] += t.bytes;
-        } else if (owner[i] >= 0) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(owner[i])];
-            (t.kind == tile_kind::parameter ? x.device_parameter_bytes : x.device_activation_bytes)[d] += t.bytes;
-        }
-    }
-}
+void add_tiles(const graph_view& g, const plan& p, const std::vector<int>& first_user, network_summary& s);
 
-inline void add_times(const plan& p, const simulation::timeline& when, network_summary& s) {
-    const std::vector<index_t> none(static_cast<std::size_t>(p.devices), 0);
-    for (layer_summary& x : s.layers) {
-        x.device_compute = x.device_other = none;
-    }
-    for (std::size_t i = 0; i < p.tasks.size() && i < when.tasks.size(); ++i) {
-        const task& t = p.tasks[i];
-        if (t.op >= 0) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
-            (t.kind == task_kind::compute ? x.device_compute : x.device_other)[static_cast<std::size_t>(t.device)] +=
-                when.tasks[i].end - when.tasks[i].start;
-        }
-    }
-    for (layer_summary& x : s.layers) {
-        for (std::size_t d = 0; d < none.size(); ++d) {
-            x.device_compute[d] /= p.period;
-            x.device_other[d] /= p.period;
-        }
-    }
-    s.step = when.makespan / p.period;
-}
+void add_times(const plan& p, const simulation::timeline& when, network_summary& s);
 
 } // namespace detail
 
 /// Of a finished plan of the network, with the times of one run of it, if there is one. Where the plan covers several
 /// steps, numbers are of one of them.
-inline network_summary summarize(const graph_view& g, const plan& p, const simulation::timeline* when = nullptr) {
-    network_summary s;
-    const std::vector<index_t> none(static_cast<std::size_t>(p.devices), 0);
-    const network_paths paths = paths_of(g);
-    const std::vector<int> first_user = first_users_of(g);
-    s.samples = g.tensors[0].extents[0];
-    s.devices = p.devices;
-    s.state_bytes = none;
-    s.persistent_bytes = p.persistent_bytes;
-    s.arena_bytes = p.arena_bytes;
-    std::vector<description> described;
-    for (int op = 0; op < g.op_count; ++op) {
-        described.push_back(g.describe(op));
-        const tensor_node& made = g.output_of(op);
-        layer_summary x{paths.op(op), to_text(g.ops[op].attributes.kind), made.extents};
-        x.output_bytes = made.extents.volume() * bytes_of(made.type);
-        x.device_parameter_bytes = x.device_activation_bytes = none;
-        for (const int k : g.ops[op].parameters) {
-            if (first_user[static_cast<std::size_t>(k)] == op) {
-                const index_t numbers = g.parameters[k].extents.volume();
-                x.parameters += numbers;
-                x.trained += g.parameters[k].trained && !g.parameters[k].state ? numbers : 0;
-                x.parameter_bytes += numbers * bytes_of(element::f32);
-            }
-        }
-        s.layers.push_back(static_cast<layer_summary&&>(x));
-    }
-    for (const task& t : p.tasks) {
-        if (t.kind == task_kind::compute) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
-            const index_t flops = simulation::flops_of(described[static_cast<std::size_t>(t.op)], t);
-            x.step_flops += flops;
-            x.forward_flops += t.what == pass::forward || t.what == pass::evaluate ? flops : 0;
-        }
-    }
-    for (layer_summary& x : s.layers) {
-        x.step_flops /= p.period;
-        x.forward_flops /= p.period;
-    }
-    detail::add_tiles(g, p, first_user, s);
-    if (when != nullptr) {
-        detail::add_times(p, *when, s);
-    }
-    return s;
-}
+network_summary summarize(const graph_view& g, const plan& p, const simulation::timeline* when = nullptr);
 
 /// Of a trainer's training plan, as it runs: operators that are fused are one layer. What trainer.summary() gives.
 template <class Trainer>
@@ -207,84 +95,25 @@ network_summary summarize(const Trainer& t, const cluster& on, const simulation:
 namespace detail {
 
 /// 12345678 as 12.35 M; whole below 10 000.
-inline std::string short_number(index_t x) {
-    constexpr const char* units[] = {"", " k", " M", " G", " T", " P"};
-    if (x < 10'000) {
-        return std::to_string(x);
-    }
-    auto value = static_cast<double>(x);
-    int unit = 0;
-    for (; value >= 999.95 && unit < 5; ++unit) {
-        value /= 1000;
-    }
-    char text[32];
-    print_to(text, sizeof text, "%.*f%s", value < 9.9995 ? 3 : value < 99.995 ? 2 : 1, value, units[unit]);
-    return text;
-}
+std::string short_number(index_t x);
 
-inline std::string in_milliseconds(index_t ns) {
-    char text[32];
-    print_to(text, sizeof text, "%.3f", static_cast<double>(ns) * 1e-6);
-    return text;
-}
+std::string in_milliseconds(index_t ns);
 
-inline index_t largest(const std::vector<index_t>& of_devices) {
-    return of_devices.empty() ? 0 : *std::max_element(of_devices.begin(), of_devices.end());
-}
+index_t largest(const std::vector<index_t>& of_devices);
 
 /// One line for each device: what it holds and does.
-inline std::string text_of_devices(const network_summary& s) {
-    std::vector<std::vector<std::string>> rows{{"device", "parameter bytes", "state bytes", "activation bytes",
-                                                "memory in all", s.step > 0 ? "compute ms" : ""}};
-    for (int d = 0; d < s.devices; ++d) {
-        const auto at = static_cast<std::size_t>(d);
-        rows.push_back({std::to_string(d), short_number(s.total(&layer_summary::device_parameter_bytes, d)),
-                        short_number(s.state_bytes[at]),
-                        short_number(s.total(&layer_summary::device_activation_bytes, d)),
-                        at < s.arena_bytes.size() ? short_number(s.persistent_bytes[at] + s.arena_bytes[at]) : "-",
-                        s.step > 0 ? in_milliseconds(s.total(&layer_summary::device_compute, d)) : ""});
-    }
-    return aligned(rows);
-}
+std::string text_of_devices(const network_summary& s);
 
 } // namespace detail
 
 /// A table: a line for each layer, then the sums of all, then a line for each device. Of several devices a layer's
 /// bytes and times are those of the device that has most.
-inline std::string to_text(const network_summary& s) {
-    using detail::short_number;
-    const bool several = s.devices > 1;
-    std::vector<std::vector<std::string>> rows{{"layer", "kind", "output", "parameters", "FLOPs forward",
-                                                "FLOPs of a step", "parameter bytes", "output bytes"}};
-    const auto add = [&](bool wanted, const std::vector<std::string>& words) {
-        if (wanted) {
-            rows.back().insert(rows.back().end(), words.begin(), words.end());
-        }
-    };
-    add(several, {"parameters on a device", "activations on a device"});
-    add(s.step > 0, {"compute ms", "other ms"});
-    for (const layer_summary& x : s.layers) {
-        rows.push_back({x.name, x.kind, detail::text_of(x.output), short_number(x.parameters),
-                        short_number(x.forward_flops), short_number(x.step_flops), short_number(x.parameter_bytes),
-                        short_number(x.output_bytes)});
-        add(several, {short_number(detail::largest(x.device_parameter_bytes)),
-                      short_number(detail::largest(x.device_activation_bytes))});
-        add(s.step > 0, {detail::in_milliseconds(detail::largest(x.device_compute)),
-                         detail::in_milliseconds(detail::largest(x.device_other))});
-    }
-    rows.push_back(
-        {"all", "", "", short_number(s.total(&layer_summary::parameters)),
-         short_number(s.total(&layer_summary::forward_flops)), short_number(s.total(&layer_summary::step_flops)),
-         short_number(s.total(&layer_summary::parameter_bytes)), short_number(s.total(&layer_summary::output_bytes))});
-    std::string text = detail::aligned(rows);
-    const index_t trained = s.total(&layer_summary::trained);
-    text += std::to_string(s.total(&layer_summary::parameters)) + " parameters, " + std::to_string(trained) +
-            " of them trained; a step of " + std::to_string(s.samples) + " samples on " + std::to_string(s.devices) +
-            (several ? " devices" : " device");
-    text += s.step > 0 ? " takes " + detail::in_milliseconds(s.step) + " ms" : "";
-    return text + "\n" + detail::text_of_devices(s);
-}
+std::string to_text(const network_summary& s);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/summary.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -14,17 +14,9 @@ namespace tessera {
 class tile_sum {
 public:
     tile_sum() = default;
-    tile_sum(const plan& p, const task& t, const addresses& where)
-        : to_(where[t.writes[0]]), elements_(p.tiles[static_cast<std::size_t>(t.writes[0])].elements),
-          type_(p.tiles[static_cast<std::size_t>(t.writes[0])].type) {
-        for (int r : t.reads) {
-            from_.push_back(where[r]);
-        }
-    }
+    tile_sum(const plan& p, const task& t, const addresses& where);
 
-    void run() const {
-        type_ == element::f64 ? add<double>() : type_ == element::bf16 ? add<bfloat16>() : add<float>();
-    }
+    void run() const;
 
 private:
     template <class Real>
@@ -49,5 +41,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/tile_sum.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

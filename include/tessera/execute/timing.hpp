@@ -57,44 +57,17 @@ namespace detail {
 
 /// The place, from either end of n ordered samples, between which two the median lies with a probability of 95 %, whatever the samples' distribution
 /// is: by the binomial distribution, approximated by the normal one with its continuity correction. -1: there are too few.
-inline int median_place(int n) {
-    const double place = (n - 1.959964 * std::sqrt(n) - 1) / 2;
-    return n < 6 ? -1 : static_cast<int>(place);
-}
+int median_place(int n);
 
 /// Of ordered samples.
-inline timing timing_of(const std::vector<double>& ordered) {
-    timing t;
-    t.samples = static_cast<int>(ordered.size());
-    if (ordered.empty()) {
-        return t;
-    }
-    const std::size_t n = ordered.size();
-    t.least = ordered[0];
-    t.lower_quartile = ordered[n / 4];
-    t.median = ordered[n / 2];
-    t.upper_quartile = ordered[3 * n / 4];
-    const int place = median_place(t.samples);
-    if (place >= 0 && t.median > 0) {
-        const auto k = static_cast<std::size_t>(place);
-        t.precision = (ordered[n - 1 - k] - ordered[k]) / (2 * t.median);
-    }
-    return t;
-}
+timing timing_of(const std::vector<double>& ordered);
 
 /// Samples of one thing, with room for all of them and for a sorted copy before the first is taken.
 class sample_list {
 public:
-    explicit sample_list(int most) {
-        all_.reserve(static_cast<std::size_t>(most));
-        sorted_.reserve(static_cast<std::size_t>(most));
-    }
+    explicit sample_list(int most);
     void add(double seconds) { all_.push_back(seconds); }
-    timing so_far() {
-        sorted_.assign(all_.begin(), all_.end());
-        std::sort(sorted_.begin(), sorted_.end());
-        return timing_of(sorted_);
-    }
+    timing so_far();
 
 private:
     std::vector<double> all_;
@@ -104,10 +77,7 @@ private:
 } // namespace detail
 
 /// The timing of samples that were taken elsewhere, in seconds.
-inline timing timing_of(std::vector<double> samples) {
-    std::sort(samples.begin(), samples.end());
-    return detail::timing_of(samples);
-}
+timing timing_of(std::vector<double> samples);
 
 /// Runs several things in turns, so that slow moments of the machine meet all of them, until every median is known well enough or the time is
 /// over; then `precision` says how well. At least one sample is taken of each. Nothing is allocated from the warm-up on, so
@@ -180,5 +150,9 @@ timing time_runs(What&& what, const timing_options& o = {}) {
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/timing.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -53,28 +53,10 @@ struct load_options {
 namespace detail {
 
 /// What an optimizer keeps for each element of a parameter, in the order in which it lies.
-inline std::vector<std::string> names_of_states(const optimizer& o) {
-    std::vector<std::string> names;
-    switch (o.which) {
-    case update_rule::kind::adam:
-        names = {"first_moment", "second_moment"};
-        break;
-    case update_rule::kind::rmsprop:
-        names = {"second_moment"};
-        o.centered ? void(names.emplace_back("first_moment")) : void();
-        [[fallthrough]];
-    case update_rule::kind::sgd:
-        o.momentum != 0 ? void(names.emplace_back("velocity")) : void();
-    }
-    o.average != 0 ? void(names.emplace_back("average")) : void();
-    return names;
-}
+std::vector<std::string> names_of_states(const optimizer& o);
 
 /// The name of a parameter in a checkpoint, or of a number that the optimizer keeps for it.
-inline std::string tensor_name(const graph_view& g, const optimizer& o, int parameter, int state) {
-    const std::string path = parameter_path_of(g, parameter);
-    return state < 0 ? path : "optimizer/" + names_of_states(o)[static_cast<std::size_t>(state)] + "/" + path;
-}
+std::string tensor_name(const graph_view& g, const optimizer& o, int parameter, int state);
 
 /// Whether a session holds what training needs; one that does not takes the weights of any checkpoint.
 template <class Session>
@@ -83,18 +65,7 @@ bool trains(const Session& s) {
 }
 
 /// "what Adam keeps (first_moment, second_moment)"
-inline std::string shown_states(const std::vector<std::string>& kept) {
-    const auto has = [&](const char* name) { return std::find(kept.begin(), kept.end(), name) != kept.end(); };
-    std::string text = has("first_moment") && has("velocity")        ? "what RMSprop keeps"
-                       : has("first_moment") && has("second_moment") ? "what Adam, AdamW and LAMB keep"
-                       : has("second_moment")                        ? "what RMSprop keeps"
-                       : has("velocity")                             ? "what SGD and LARS keep with momentum"
-                                                                     : "what SGD keeps without momentum: nothing";
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        text += (i == 0 ? " (" : ", ") + kept[i] + (i + 1 == kept.size() ? ")" : "");
-    }
-    return text;
-}
+std::string shown_states(const std::vector<std::string>& kept);
 
 /// Refuses the state of another optimizer, before its tensors are looked at one by one.
 template <class Session>
@@ -235,43 +206,8 @@ private:
 
 /// Everything of a checkpoint but what it is a part of: together with the other processes. `numbers_of`: of a tensor of a file. `saver`: the
 /// identifier of who makes it, or empty.
-inline void write_checkpoint(checkpoint_writers& all, const checkpoint_part& part, const std::string& folder,
-                             function_ref<std::span<const float>(int, std::size_t)> numbers_of,
-                             const std::string& saver = {}) {
-    const checkpoint_layout& layout = part.layout();
-    std::optional<files::new_folder> to;
-    all.together([&] {
-        if (all.rank() == 0) {
-            to.emplace(folder, checkpoint_kind(saver));
-            all.set_path(to->path());
-        }
-    });
-    const std::string beside = all.path() + "/";
-    all.together([&] {
-        for (int f = 0; f < layout.files(); ++f) {
-            if (layout.writer(f) == all.rank()) {
-                all.set_file(f, write_safetensors(beside + layout.name(f), part.tensors(f),
-                                                  [&](std::size_t i) { return numbers_of(f, i); }));
-            }
-        }
-    });
-    all.together([&] {
-        if (all.rank() != 0) {
-            return;
-        }
-        json state = part.state_as_json();
-        saver.empty() ? void() : void(state["saver"] = saver);
-        state["files"] = json::array();
-        for (int f = 0; f < layout.files(); ++f) {
-            const written_file file = all.file(f);
-            state["files"].push_back({{"name", layout.name(f)}, {"bytes", file.bytes}, {"crc32", text_of(file.crc)}});
-        }
-        const std::string text = text_of_json(state, 2) + "\n";
-        files::write(beside + "state.json", text);
-        files::write(beside + "COMMIT", text_of(crc_of(text)) + "\n");
-        to->commit();
-    });
-}
+void write_checkpoint(checkpoint_writers& all, const checkpoint_part& part, const std::string& folder,
+                      function_ref<std::span<const float>(int, std::size_t)> numbers_of, const std::string& saver = {});
 
 } // namespace detail
 
@@ -294,18 +230,7 @@ void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::o
 namespace detail {
 
 /// Reads what a checkpoint says, and holds its files against their checksums: each process some of them. Throws in all processes what one of them throws.
-inline checkpoint_folder whole_checkpoint(checkpoint_writers& all, const std::string& folder) {
-    std::optional<checkpoint_folder> found;
-    all.together([&] {
-        found.emplace(folder);
-        for (std::size_t i = 0; i < found->list().size(); ++i) {
-            if (static_cast<int>(i) % all.size() == all.rank()) {
-                found->verify(found->list()[i]);
-            }
-        }
-    });
-    return *found;
-}
+checkpoint_folder whole_checkpoint(checkpoint_writers& all, const std::string& folder);
 
 /// Sets in a session what a checkpoint holds, whose files are what was written.
 template <KeepsTraining Session>
@@ -381,5 +306,9 @@ checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, 
 }
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/checkpoint.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -17,86 +17,23 @@ namespace tessera::io::detail {
 inline std::vector<std::int64_t> extents_in_file(const shape& s) { return {s.extent, s.extent + s.rank}; }
 
 /// "[10, 1, 5, 5]"
-inline std::string shown(const std::vector<std::int64_t>& extents) {
-    std::string text = "[";
-    for (const std::int64_t e : extents) {
-        text += (text.size() > 1 ? ", " : "") + std::to_string(e);
-    }
-    return text + "]";
-}
+std::string shown(const std::vector<std::int64_t>& extents);
 
 class tensor_files {
 public:
     /// Throws tessera::error where a file is no safetensors file, or the boxes of a tensor overlap or leave a hole. `called`: what messages call all of them.
-    tensor_files(const std::string& called, const std::vector<std::string>& paths) : called_(called) {
-        for (const std::string& path : paths) {
-            files_.emplace_back(path);
-            for (const auto& [name, place] : files_.back().tensors()) {
-                tensor& t = tensors_[name];
-                t.boxes.push_back({&files_.back(), &place});
-                if (place.extents.size() != t.boxes[0].place->extents.size()) {
-                    refuse(name, "has boxes of different ranks");
-                }
-                t.extents.resize(place.extents.size(), 0);
-                for (std::size_t d = 0; d < t.extents.size(); ++d) {
-                    t.extents[d] = std::max(t.extents[d], place.offsets[d] + place.extents[d]);
-                }
-            }
-        }
-        for (const auto& [name, t] : tensors_) {
-            require_cover(name, t);
-        }
-    }
+    tensor_files(const std::string& called, const std::vector<std::string>& paths);
 
     const std::string& called() const { return called_; }
-    std::vector<std::string> names() const {
-        std::vector<std::string> all;
-        for (const auto& [name, t] : tensors_) {
-            all.push_back(name);
-        }
-        return all;
-    }
+    std::vector<std::string> names() const;
     /// Null where there is none of that name.
-    const std::vector<std::int64_t>* extents_of(const std::string& name) const {
-        const auto found = tensors_.find(name);
-        return found == tensors_.end() ? nullptr : &found->second.extents;
-    }
+    const std::vector<std::int64_t>* extents_of(const std::string& name) const;
 
     /// The type of a tensor that cannot be read as numbers, or null.
-    const std::string* other_type_of(const std::string& name) const {
-        for (const stored_box& b : tensors_.at(name).boxes) {
-            if (!safetensors_file::is_read(*b.place)) {
-                return &b.place->type;
-            }
-        }
-        return nullptr;
-    }
+    const std::string* other_type_of(const std::string& name) const;
 
     /// Hands a tensor, of at most max_rank dimensions, to a sink that wants it: in parts that stay in the cache, each read once.
-    void pour(const std::string& name, kept_sink& to) const {
-        constexpr index_t most = index_t{1} << 17U;
-        std::vector<float> part;
-        for (const stored_box& b : tensors_.at(name).boxes) {
-            box all{static_cast<int>(b.place->extents.size()), {}};
-            for (int d = 0; d < all.rank; ++d) {
-                const auto k = static_cast<std::size_t>(d);
-                all.dim[d] = {b.place->offsets[k], b.place->offsets[k] + b.place->extents[k]};
-            }
-            const index_t volume = all.volume();
-            const index_t row = all.rank > 0 && volume > 0 ? volume / all.dim[0].size() : 1;
-            const index_t step = row < most ? most / row * row : most; // whole rows, where they are short
-            for (index_t at = 0; at < volume; at += step) {
-                tessera::detail::for_each_box(all, {at, std::min(at + step, volume)},
-                                              [&](const box& what, index_t first) {
-                                                  if (to.wants(what)) {
-                                                      part.resize(static_cast<std::size_t>(what.volume()));
-                                                      b.file->read(*b.place, first, part);
-                                                      to.put(what, part.data());
-                                                  }
-                                              });
-            }
-        }
-    }
+    void pour(const std::string& name, kept_sink& to) const;
 
 private:
     struct stored_box {
@@ -108,40 +45,10 @@ private:
         std::vector<stored_box> boxes;
     };
 
-    [[noreturn]] void refuse(const std::string& name, const std::string& what) const {
-        std::string text = "tessera: the tensor ";
-        text += name + " of '" + called_;
-        text += "' " + what;
-        throw error(text + "; its files are not of one checkpoint, or some are not there");
-    }
+    [[noreturn]] void refuse(const std::string& name, const std::string& what) const;
 
-    void require_cover(const std::string& name, const tensor& t) const {
-        std::int64_t missing = 1;
-        for (const std::int64_t e : t.extents) {
-            if (__builtin_mul_overflow(missing, e, &missing)) {
-                refuse(name, "is larger than anything can be");
-            }
-        }
-        for (std::size_t i = 0; i < t.boxes.size(); ++i) {
-            missing -= t.boxes[i].place->elements();
-            for (std::size_t k = 0; k < i; ++k) {
-                if (overlap(*t.boxes[i].place, *t.boxes[k].place)) {
-                    refuse(name, "has a part twice, in '" + t.boxes[k].file->path() + "' and in '" +
-                                     t.boxes[i].file->path() + "'");
-                }
-            }
-        }
-        if (missing != 0) {
-            refuse(name, "of " + shown(t.extents) + " lacks " + std::to_string(missing) + " numbers");
-        }
-    }
-    static bool overlap(const safetensors_file::place& a, const safetensors_file::place& b) {
-        bool both = true;
-        for (std::size_t d = 0; d < a.extents.size(); ++d) {
-            both = both && a.offsets[d] < b.offsets[d] + b.extents[d] && b.offsets[d] < a.offsets[d] + a.extents[d];
-        }
-        return both;
-    }
+    void require_cover(const std::string& name, const tensor& t) const;
+    static bool overlap(const safetensors_file::place& a, const safetensors_file::place& b);
 
     std::string called_;
     std::deque<safetensors_file> files_;
@@ -149,5 +56,9 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/checkpoint_files.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

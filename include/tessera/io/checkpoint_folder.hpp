@@ -35,68 +35,16 @@ inline bool is_committed(const std::string& folder) { return ::access((folder + 
 /// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of others that were being removed: of those
 /// that savers of this folder have made. Returns what of the others it has met, each with why it stays. Newer ones are not touched, and are no reason that an older one
 /// goes: they may be damaged.
-inline std::vector<std::string> remove_older(const checkpoint_options& o, const std::string& saver,
-                                             std::uint64_t step) {
-    std::vector<std::string> left;
-    int whole = 0;
-    for (const std::uint64_t s : saved_steps(o.folder)) {
-        std::string path = o.folder;
-        path.append("/").append(step_folder(s));
-        if (s > step) {
-            continue;
-        }
-        if (const std::string why = why_not_own(path, saver); !why.empty()) {
-            left.emplace_back("'").append(path).append("' ").append(why);
-            continue;
-        }
-        whole += is_committed(path) ? 1 : 0;
-        if (is_committed(path) ? whole > o.keep : whole > 0) {
-            files::remove_folder(path, checkpoint_kind(saver));
-        }
-    }
-    return left;
-}
+std::vector<std::string> remove_older(const checkpoint_options& o, const std::string& saver, std::uint64_t step);
 
-inline void require_options(const checkpoint_options& o) {
-    if (o.folder.empty() || o.keep < 1) {
-        throw error("tessera: checkpoints need a folder, and at least one of them is kept; " + std::to_string(o.keep) +
-                    " were asked for");
-    }
-}
+void require_options(const checkpoint_options& o);
 
 /// The folder, made where it is not there, with its lock taken. Of several processes the first does it.
-inline void take_folder(const checkpoint_options& o, saver_lock& lock) {
-    if (::mkdir(o.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-        throw error("tessera: cannot make the folder '" + o.folder + "': " + std::strerror(errno));
-    }
-    lock.take(o.folder);
-}
+void take_folder(const checkpoint_options& o, saver_lock& lock);
 
 /// One checkpoint in its folder, and the older ones gone. Returns what was left alone, each with why.
-inline std::vector<std::string> write_step(checkpoint_writers& all, const checkpoint_part& part,
-                                           const checkpoint_options& o, saver_lock& lock) {
-    const std::string path = o.folder + "/" + step_folder(part.state().step);
-    all.together([&] {
-        if (all.rank() != 0) {
-            return;
-        }
-        take_folder(o, lock);
-        files::finish_replacing(path, checkpoint_kind(lock.identifier()));
-        struct stat found {};
-        const bool is_there =
-            ::lstat(path.c_str(), &found) == 0 && (!S_ISDIR(found.st_mode) || ::rmdir(path.c_str()) != 0);
-        if (const std::string why = is_there ? why_not_own(path, lock.identifier()) : ""; !why.empty()) {
-            throw error("cannot write '" + path + "': it is there and " + why +
-                        "; move it, or save into another folder. It was left as it was");
-        }
-        if (is_there && !is_committed(path)) {
-            files::remove_folder(path, checkpoint_kind(lock.identifier())); // what is left of one
-        }
-    });
-    write_checkpoint(
-        all, part, path, [&](int file, std::size_t i) { return part.tensors(file)[i].numbers; }, lock.identifier());
-    return all.rank() == 0 ? remove_older(o, lock.identifier(), part.state().step) : std::vector<std::string>{};
-}
+std::vector<std::string> write_step(checkpoint_writers& all, const checkpoint_part& part, const checkpoint_options& o,
+                                    saver_lock& lock);
 
 } // namespace detail
 
@@ -246,5 +194,9 @@ std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& fold
 }
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/checkpoint_folder.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,43 +19,13 @@ namespace tessera::io::detail {
 inline constexpr const char* saver_file = ".tessera-saver";
 
 /// "model.safetensors", "model-00001-of-00004.safetensors", "state.json".
-inline bool is_checkpoint_file(std::string_view name) {
-    if (name == "state.json" || name == "model.safetensors") {
-        return true;
-    }
-    constexpr std::string_view first = "model-";
-    constexpr std::string_view middle = "-of-";
-    constexpr std::string_view last = ".safetensors";
-    if (!name.starts_with(first) || !name.ends_with(last)) {
-        return false;
-    }
-    name.remove_prefix(first.size());
-    name.remove_suffix(last.size());
-    const std::size_t at = name.find(middle);
-    const auto is_number = [](std::string_view x) {
-        return !x.empty() && x.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    return at != std::string_view::npos && is_number(name.substr(0, at)) && is_number(name.substr(at + middle.size()));
-}
+bool is_checkpoint_file(std::string_view name);
 
 /// Checkpoints: of the saver of this identifier, or of none.
-inline files::folder_kind checkpoint_kind(const std::string& saver = {}) {
-    return {"COMMIT", &is_checkpoint_file, saver.empty() ? "checkpoint" : saver, "state.json",
-            saver.empty() ? "\"tessera_checkpoint\": " : "\"saver\": \"" + saver + "\""};
-}
+files::folder_kind checkpoint_kind(const std::string& saver = {});
 
 /// Why a saver of this identifier leaves a checkpoint's folder alone; empty where it has made it, and nobody has put anything into it.
-inline std::string why_not_own(const std::string& path, const std::string& saver) {
-    const files::detail::descriptor folder(files::detail::opened_folder(path));
-    if (folder.get() < 0) {
-        return "is a link or no folder";
-    }
-    if (const std::string foreign = files::foreign_in(path, checkpoint_kind(saver)); !foreign.empty()) {
-        return "has '" + foreign + "', which is of no checkpoint";
-    }
-    const bool is_mine = files::is_of_owner(folder.get(), checkpoint_kind(saver));
-    return is_mine ? "" : "was not made by a saver of this folder";
-}
+std::string why_not_own(const std::string& path, const std::string& saver);
 
 /// The one writer of a folder of checkpoints: a lock, and the identifier of what its savers make.
 class saver_lock {
@@ -67,122 +37,20 @@ public:
 
     /// Takes the lock of a folder that is there, unless it is held. Throws tessera::error where somebody else has it, by name, and where the file
     /// is something else.
-    void take(const std::string& folder) {
-        const std::string path = folder + "/" + saver_file;
-        struct stat mine {};
-        struct stat there {};
-        if (file_.get() >= 0 && ::fstat(file_.get(), &mine) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-            mine.st_ino == there.st_ino && mine.st_dev == there.st_dev) {
-            return;
-        }
-        give();
-        // Read-only, so that a disk can be made so meanwhile; over NFS a lock wants a file that may be written.
-        for (const int way : {O_RDONLY, O_RDWR}) {
-            file_.reset(::open(path.c_str(), way | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
-            if (file_.get() < 0 || ::fstat(file_.get(), &mine) != 0 || !S_ISREG(mine.st_mode)) {
-                const int why = file_.get() < 0 ? errno : EINVAL;
-                file_.reset(-1);
-                files::detail::refuse_to_write(folder, std::string("opening '") + saver_file + "'", why);
-            }
-            if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) {
-                break;
-            }
-            if (errno == EBADF && way == O_RDONLY) {
-                continue;
-            }
-            const int why = errno;
-            const std::string holder = text().substr(0, most_text);
-            file_.reset(-1);
-            if (why != EWOULDBLOCK) {
-                files::detail::refuse_to_write(folder, "locking it (flock), so that no other training saves there",
-                                               why);
-            }
-            const std::size_t line = holder.find('\n');
-            const std::string who =
-                line == std::string::npos ? "" : holder.substr(line + 1, holder.find('\n', line + 1) - line - 1);
-            throw error("tessera: '" + folder +
-                        "' has a saver: " + (who.empty() ? "a process that has just begun" : who) +
-                        "; two trainings in one folder would take each other's checkpoints for their own. Give this "
-                        "one another folder, or end the "
-                        "other");
-        }
-        path_ = path;
-        const std::string all = text();
-        id_ = all.substr(0, all.find('\n'));
-        if (!all.empty() && !is_identifier(id_)) {
-            file_.reset(-1);
-            throw error("tessera: '" + path +
-                        "' is there and is no file of Tessera's; move it, or name another folder");
-        }
-        if (all.empty()) {
-            id_ = new_identifier();
-            write(0, id_ + "\n");
-        }
-        const std::string who = this_process() + "\n";
-        write(static_cast<off_t>(id_.size() + 1), who);
-    }
-    void give() {
-        if (file_.get() >= 0) {
-            try {
-                write(static_cast<off_t>(id_.size() + 1), "");
-            } catch (const error&) { // the folder is gone, or cannot be written: the lock goes all the same
-            }
-            file_.reset(-1);
-        }
-    }
+    void take(const std::string& folder);
+    void give();
     const std::string& identifier() const { return id_; }
 
 private:
     static constexpr std::size_t most_text = 1024;
 
-    static bool is_identifier(const std::string& x) {
-        return x.size() == 32 && x.find_first_not_of("0123456789abcdef") == std::string::npos;
-    }
-    static std::string new_identifier() {
-        unsigned char bytes[16];
-        if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) {
-            throw error("tessera: the system has no random numbers (getrandom)");
-        }
-        std::string text;
-        for (const unsigned char b : bytes) {
-            text += "0123456789abcdef"[b / 16];
-            text += "0123456789abcdef"[b % 16];
-        }
-        return text;
-    }
+    static bool is_identifier(const std::string& x);
+    static std::string new_identifier();
     /// "process 4711 on node3, since 2026-01-31 12:00:00 UTC"
-    static std::string this_process() {
-        char host[256] = "an unknown host";
-        (void)::gethostname(host, sizeof host - 1);
-        const std::time_t now = std::time(nullptr);
-        std::tm parts{};
-        char when[64] = "";
-        if (::gmtime_r(&now, &parts) != nullptr) {
-            std::snprintf(when, sizeof when, "%04d-%02d-%02d %02d:%02d:%02d UTC", parts.tm_year + 1900,
-                          parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-        }
-        return "process " + std::to_string(::getpid()) + " on " + host + ", since " + when;
-    }
-    std::string text() const {
-        char all[most_text];
-        const auto got = ::pread(file_.get(), all, sizeof all, 0);
-        return got > 0 ? std::string(all, static_cast<std::size_t>(got)) : std::string();
-    }
+    static std::string this_process();
+    std::string text() const;
     /// Ends the file behind what it writes. (In the file that is locked, whatever has its name now.)
-    void write(off_t at, const std::string& text) {
-        const files::detail::descriptor to(::open(path_.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-        struct stat mine {};
-        struct stat there {};
-        const bool is_same = to.get() >= 0 && ::fstat(to.get(), &there) == 0 && ::fstat(file_.get(), &mine) == 0 &&
-                             mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
-        if (!is_same || ::pwrite(to.get(), text.data(), text.size(), at) != static_cast<ssize_t>(text.size()) ||
-            ::ftruncate(to.get(), at + static_cast<off_t>(text.size())) != 0) {
-            const int why = is_same || to.get() < 0 ? errno : ESTALE;
-            is_same&& at == 0 ? void(!::ftruncate(to.get(), 0)) : void(); // no half of an identifier
-            file_.reset(-1);
-            files::detail::refuse_to_write(path_, "writing", why);
-        }
-    }
+    void write(off_t at, const std::string& text);
 
     std::string path_;
     files::detail::descriptor file_;
@@ -190,5 +58,9 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/checkpoint_owner.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,13 +18,7 @@ namespace tessera::io::detail {
 inline constexpr const char* residual_prefix = "left_out/";
 
 /// The name of a residual in a checkpoint: which device has left it out, where the region begins, and of which parameter it is.
-inline std::string residual_name(const graph_view& g, const kept_residual& r) {
-    std::string name = residual_prefix + std::to_string(r.device) + "/";
-    for (int d = 0; d < r.region.rank; ++d) {
-        name += (d > 0 ? "." : "") + std::to_string(r.region.dim[d].begin);
-    }
-    return name + "/" + parameter_path_of(g, r.parameter);
-}
+std::string residual_name(const graph_view& g, const kept_residual& r);
 inline bool names_residual(const std::string& name) { return name.starts_with(residual_prefix); }
 
 /// Takes all numbers of a tensor, whatever boxes they come in.
@@ -32,9 +26,7 @@ class whole_sink final : public kept_sink {
 public:
     explicit whole_sink(const box& all) : all_(all), numbers_(static_cast<std::size_t>(all.volume())) {}
     bool wants(const box&) const override { return true; }
-    void put(const box& what, const float* numbers) override {
-        box_copy(what, what, all_).apply(numbers, numbers_.data(), true, reducer::sum);
-    }
+    void put(const box& what, const float* numbers) override;
     const std::vector<float>& numbers() const { return numbers_; }
 
 private:
@@ -42,71 +34,10 @@ private:
     std::vector<float> numbers_;
 };
 
-inline std::vector<float> numbers_in(const tensor_files& file, const std::string& name, const box& region) {
-    box all = region;
-    for (int d = 0; d < all.rank; ++d) {
-        all.dim[d] = {0, region.dim[d].size()};
-    }
-    whole_sink sink(all);
-    file.pour(name, sink);
-    return sink.numbers();
-}
+std::vector<float> numbers_in(const tensor_files& file, const std::string& name, const box& region);
 
 /// The residuals that a checkpoint holds of a network: names and regions. Throws tessera::error for a name or extents that are of no region of a parameter.
-inline std::vector<std::pair<std::string, kept_residual>> residuals_in(const graph_view& g, const tensor_files& file) {
-    std::map<std::string, int> parameters;
-    for (int p = 0; p < g.parameter_count; ++p) {
-        parameters[parameter_path_of(g, p)] = p;
-    }
-    std::vector<std::pair<std::string, kept_residual>> all;
-    for (const std::string& name : file.names()) {
-        if (!names_residual(name)) {
-            continue;
-        }
-        const auto refuse = [&] {
-            throw error("tessera: the checkpoint '" + file.called() + "' has a tensor " + name +
-                        ", which is of no parameter of the network");
-        };
-        const char* at = name.data() + std::string(residual_prefix).size();
-        const char* const end = name.data() + name.size();
-        const auto number = [&](char after) {
-            index_t x = 0;
-            const auto [next, code] = std::from_chars(at, end, x);
-            if (code != std::errc{} || next == end || x < 0 || (*next != after && *next != '/')) {
-                refuse();
-            }
-            at = next;
-            return x;
-        };
-        kept_residual r;
-        r.device = static_cast<int>(number('/'));
-        std::vector<index_t> begins;
-        do {
-            ++at;
-            begins.push_back(number('.'));
-        } while (*at == '.');
-        const auto found = parameters.find(std::string(at + 1, end));
-        const std::vector<std::int64_t>& extents = *file.extents_of(name);
-        if (found == parameters.end()) {
-            refuse();
-        }
-        r.parameter = found->second;
-        const box whole_parameter = whole(g.parameters[r.parameter].extents);
-        if (begins.size() != extents.size() || static_cast<int>(begins.size()) != whole_parameter.rank) {
-            refuse();
-        }
-        r.region.rank = whole_parameter.rank;
-        for (int d = 0; d < r.region.rank; ++d) {
-            const auto k = static_cast<std::size_t>(d);
-            r.region.dim[d] = {begins[k], begins[k] + extents[k]};
-        }
-        if (!whole_parameter.contains(r.region)) {
-            refuse();
-        }
-        all.emplace_back(name, r);
-    }
-    return all;
-}
+std::vector<std::pair<std::string, kept_residual>> residuals_in(const graph_view& g, const tensor_files& file);
 
 /// Sets a session's residuals: under the same plan each device's own; under another one the sum of what all devices had left out, each element of it on the
 /// first device that compresses it. What no device compresses is left out for good.
@@ -146,5 +77,9 @@ void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
 }
 
 } // namespace tessera::io::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/checkpoint_residuals.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

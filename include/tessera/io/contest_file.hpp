@@ -31,110 +31,23 @@ struct number_lists {
     bool seen = false;
 
     std::size_t size() const { return first.size() - 1; }
-    std::span<const std::int64_t> operator[](std::size_t i) const {
-        return {values.data() + first[i], first[i + 1] - first[i]};
-    }
+    std::span<const std::int64_t> operator[](std::size_t i) const;
 };
 
 class contest_reader {
 public:
     explicit contest_reader(const std::string& path) : source_{path, "give a file of the contest's format, whole"} {}
 
-    contest_problem run() {
-        contest_problem result;
-        bool has_problem = false;
-        object([&](const std::string& name) {
-            if (name != "problem") refuse_name(name, "\"problem\"");
-            once(has_problem, name);
-            problem(result);
-        });
-        if (!has_problem) source_.refuse("has no \"problem\"");
-        if (peek() >= 0) refuse("has something after its end");
-        build(result.problem);
-        return result;
-    }
+    contest_problem run();
 
 private:
-    void problem(contest_problem& result) {
-        bool has_name = false, has_nodes = false, has_edges = false, has_limit = false;
-        object([&](const std::string& name) {
-            if (name == "name") {
-                once(has_name, name);
-                result.name = text();
-            } else if (name == "nodes") {
-                once(has_nodes, name);
-                object([&](const std::string& inner) {
-                    lists(inner == "intervals" ? intervals_
-                          : inner == "costs"   ? costs_
-                          : inner == "usages"  ? usages_
-                                               : refuse_name(inner, R"("intervals", "costs" and "usages" of nodes)"),
-                          inner);
-                });
-            } else if (name == "edges") {
-                once(has_edges, name);
-                object([&](const std::string& inner) {
-                    lists(inner == "nodes"   ? ends_
-                          : inner == "costs" ? tables_
-                                             : refuse_name(inner, R"("nodes" and "costs" of edges)"),
-                          inner);
-                });
-            } else if (name == "usage_limit") {
-                once(has_limit, name);
-                result.problem.limit = number();
-            } else {
-                refuse_name(name, R"("name", "nodes", "edges" and "usage_limit")");
-            }
-        });
-        if (!intervals_.seen || !costs_.seen || !usages_.seen || !ends_.seen || !tables_.seen || !has_limit) {
-            source_.refuse(R"(lacks one of "intervals", "costs" and "usages" of nodes, "nodes" and "costs" of edges, )"
-                           R"("usage_limit")");
-        }
-    }
+    void problem(contest_problem& result);
 
-    void build(search::choice_problem& p) {
-        if (intervals_.size() != costs_.size() || usages_.size() != costs_.size()) {
-            source_.refuse("has intervals of " + std::to_string(intervals_.size()) + " nodes, costs of " +
-                           std::to_string(costs_.size()) + " and usages of " + std::to_string(usages_.size()));
-        }
-        if (ends_.size() != tables_.size()) {
-            source_.refuse("has nodes of " + std::to_string(ends_.size()) + " edges, but costs of " +
-                           std::to_string(tables_.size()));
-        }
-        if (costs_.size() > INT32_MAX || ends_.size() > INT32_MAX) {
-            source_.refuse("has more than 2147483647 nodes or edges");
-        }
-        try {
-            for (std::size_t v = 0; v < costs_.size(); ++v) {
-                pair(intervals_, v, "interval of node ");
-                p.add_node(clipped(costs_, v), usages_[v], {intervals_[v][0], intervals_[v][1]});
-            }
-            for (std::size_t e = 0; e < ends_.size(); ++e) {
-                pair(ends_, e, "nodes of edge ");
-                const auto count = static_cast<std::int64_t>(costs_.size());
-                if (ends_[e][0] >= count || ends_[e][1] >= count) {
-                    source_.refuse("joins by edge " + std::to_string(e) + " a node that it does not have: there are " +
-                                   std::to_string(count));
-                }
-                p.add_edge(static_cast<int>(ends_[e][0]), static_cast<int>(ends_[e][1]), clipped(tables_, e));
-            }
-        } catch (const error& wrong) {
-            source_.refuse(std::string("holds no problem: ") + wrong.what());
-        }
-    }
+    void build(search::choice_problem& p);
 
-    void pair(const number_lists& all, std::size_t i, const char* what) {
-        if (all[i].size() != 2) {
-            source_.refuse("has " + std::to_string(all[i].size()) + " numbers for the " + what + std::to_string(i) +
-                           ", but it takes 2");
-        }
-    }
+    void pair(const number_lists& all, std::size_t i, const char* what);
 
-    std::span<const search::cost_t> clipped(number_lists& all, std::size_t i) {
-        for (std::size_t k = all.first[i]; k < all.first[i + 1]; ++k) {
-            if (all.values[k] >= contest_forbidden) all.values[k] = search::forbidden;
-        }
-        return all[i];
-    }
+    std::span<const search::cost_t> clipped(number_lists& all, std::size_t i);
 
     template <class Member>
     void object(const Member& member) {
@@ -156,98 +69,22 @@ private:
         }
     }
 
-    void lists(number_lists& all, const std::string& name) {
-        once(all.seen, name);
-        expect('[');
-        if (peek() == ']') {
-            take();
-            return;
-        }
-        for (;;) {
-            expect('[');
-            if (peek() == ']') {
-                take();
-            } else {
-                for (;;) {
-                    all.values.push_back(number());
-                    if (peek() != ',') break;
-                    take();
-                }
-                expect(']');
-            }
-            all.first.push_back(all.values.size());
-            if (peek() != ',') break;
-            take();
-        }
-        expect(']');
-    }
+    void lists(number_lists& all, const std::string& name);
 
     /// A whole number of at least 0. JSON has no leading zeros; a fraction or an exponent is refused, for costs are
     /// whole.
-    std::int64_t number() {
-        const int first = peek();
-        if (first == '-') refuse("has a negative number");
-        if (first < '0' || first > '9') refuse("needs a whole number");
-        take();
-        std::int64_t value = first - '0';
-        int digits = 1;
-        for (int c = here(); c >= '0' && c <= '9'; c = here()) {
-            if (value == 0 || ++digits > 18 + (value < 900'000'000'000'000'000 ? 1 : 0)) {
-                refuse(value == 0 ? "has a number that starts with 0" : "has a number above 9e18");
-            }
-            value = value * 10 + (c - '0');
-            take();
-        }
-        if (const int c = here(); c == '.' || c == 'e' || c == 'E') refuse("has a number that is not whole");
-        return value;
-    }
+    std::int64_t number();
 
-    std::string text() {
-        expect('"');
-        std::string s;
-        for (;;) {
-            const int c = here();
-            if (c < 0x20 || c == '\\') refuse("has a text that does not end, or with escapes, which no name here has");
-            take();
-            if (c == '"') return s;
-            s.push_back(static_cast<char>(c));
-            if (s.size() > 4096) refuse("has a name of more than 4096 bytes");
-        }
-    }
+    std::string text();
 
-    void once(bool& seen, const std::string& name) {
-        if (seen) refuse("has \"" + name + "\" twice");
-        seen = true;
-    }
-    number_lists& refuse_name(const std::string& name, const char* wanted) {
-        refuse("has \"" + name + "\", which means nothing here: there are " + wanted);
-    }
-    [[noreturn]] void refuse(const std::string& what) const {
-        source_.refuse(what + " (byte " + std::to_string(before_ + at_) + ")");
-    }
+    void once(bool& seen, const std::string& name);
+    number_lists& refuse_name(const std::string& name, const char* wanted);
+    [[noreturn]] void refuse(const std::string& what) const;
 
-    void expect(char wanted) {
-        if (peek() != wanted) refuse(std::string("needs '") + wanted + "'");
-        take();
-    }
+    void expect(char wanted);
     /// The next byte that is no blank, -1 at the end; it is not taken.
-    int peek() {
-        int c = here();
-        while (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-            take();
-            c = here();
-        }
-        return c;
-    }
-    int here() {
-        if (at_ == size_) {
-            before_ += size_;
-            at_ = 0;
-            size_ = source_.read(bytes_.data(), bytes_.size());
-            if (size_ == 0) return -1;
-        }
-        return bytes_[at_];
-    }
+    int peek();
+    int here();
     void take() { ++at_; }
 
     mutable byte_source source_;
@@ -261,10 +98,12 @@ private:
 /// Reads a problem of the contest. Throws tessera::error for a file that cannot be read or is cut short, for anything
 /// that the format does not have, for numbers that are negative, not whole or too large, for tables of the wrong size,
 /// and for edges to nodes that are not there.
-inline contest_problem read_contest_problem(const std::string& path) {
-    return std::make_unique<detail::contest_reader>(path)->run();
-}
+contest_problem read_contest_problem(const std::string& path);
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/contest_file.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -21,9 +21,7 @@ namespace tessera::io::detail {
 /// CRC-32 of zlib, PNG and Ethernet.
 struct crc_of_zlib {
     static constexpr std::uint32_t polynomial = 0x04c11db7U;
-    static std::uint32_t by_table(std::uint32_t before, const unsigned char* bytes, std::size_t count) {
-        return static_cast<std::uint32_t>(::crc32_z(before, bytes, count));
-    }
+    static std::uint32_t by_table(std::uint32_t before, const unsigned char* bytes, std::size_t count);
 };
 
 /// CRC-32C of iSCSI (RFC 3720, section 12.1) and TFRecord files.
@@ -41,13 +39,7 @@ struct crc_of_castagnoli {
         }
         return all;
     }();
-    static std::uint32_t by_table(std::uint32_t before, const unsigned char* bytes, std::size_t count) {
-        std::uint32_t r = ~before;
-        for (std::size_t i = 0; i < count; ++i) {
-            r = (r >> 8U) ^ table[(r ^ bytes[i]) & 0xffU];
-        }
-        return ~r;
-    }
+    static std::uint32_t by_table(std::uint32_t before, const unsigned char* bytes, std::size_t count);
 };
 
 /// x^n modulo the polynomial, its bits reversed and shifted by one as products of reversed numbers need it.
@@ -113,5 +105,9 @@ inline std::uint32_t crc_of(std::string_view text, std::uint32_t before = 0) {
 }
 
 } // namespace tessera::io::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/crc32.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -14,10 +14,12 @@ inline void write_file_atomically(const std::string& path, std::string_view text
 inline void require_writable(const std::string& path) { files::require_writable(path); }
 
 /// See files::read().
-inline std::string read_file(const std::string& path, std::size_t most = files::most_bytes) {
-    return files::read(path, most);
-}
+std::string read_file(const std::string& path, std::size_t most = files::most_bytes);
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/file.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -20,20 +20,11 @@ class image_set : public sample_set {
 public:
     /// Throws tessera::error where the pixels are not as many as the labels and the shape of an image make.
     image_set(std::vector<float> images, std::vector<std::int32_t> labels, std::array<std::int64_t, 3> shape,
-              int classes)
-        : sample_set(std::move(images), std::move(labels)), shape_{shape}, classes_{classes} {
-        const auto expected = static_cast<std::size_t>(size() * shape[0] * shape[1] * shape[2]);
-        if (inputs().size() != expected)
-            throw error("a set of " + std::to_string(size()) + " images has " + std::to_string(inputs().size()) +
-                        " pixels; its shape needs " + std::to_string(expected));
-    }
+              int classes);
 
     [[nodiscard]] std::span<const float> images() const { return inputs(); }
     /// One image, [channels, height, width]; the index must be below size().
-    [[nodiscard]] std::span<const float> image(std::int64_t index) const {
-        const auto size = static_cast<std::size_t>(channels() * height() * width());
-        return images().subspan(static_cast<std::size_t>(index) * size, size);
-    }
+    [[nodiscard]] std::span<const float> image(std::int64_t index) const;
     [[nodiscard]] std::int64_t channels() const { return shape_[0]; }
     [[nodiscard]] std::int64_t height() const { return shape_[1]; }
     [[nodiscard]] std::int64_t width() const { return shape_[2]; }
@@ -45,5 +36,9 @@ private:
 };
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/images.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -23,23 +23,13 @@ namespace tessera::io {
 using json = nlohmann::ordered_json;
 
 /// The text of a value: on one line, or with so many blanks for each level. All control characters in it are quoted; what is no UTF-8 is U+FFFD there.
-inline std::string text_of_json(const json& j, int indent = -1) {
-    return quoted::json_controls(j.dump(indent, ' ', false, json::error_handler_t::replace));
-}
+std::string text_of_json(const json& j, int indent = -1);
 
 namespace detail {
 
 /// An object of these names, none of which comes twice, and their values. Its time is linear in their number: the library's own insertion looks for each name from
 /// the beginning, and copies all that there is where it grows.
-inline json object_of(std::deque<std::string>&& names, std::vector<json>&& values) {
-    json made = json::object();
-    auto& members = static_cast<json::object_t::Container&>(made.get_ref<json::object_t&>());
-    members.reserve(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        members.emplace_back(std::move(names[i]), std::move(values[i]));
-    }
-    return made;
-}
+json object_of(std::deque<std::string>&& names, std::vector<json>&& values);
 
 /// Builds a value from the library's parser, noting in which line every value begins (or ends, for those that lie on one).
 class json_builder : public nlohmann::json_sax<json> {
@@ -57,23 +47,8 @@ public:
     bool start_array(std::size_t) override { return open(json::array()); }
     bool end_object() override { return close(); }
     bool end_array() override { return close(); }
-    bool key(std::string& name) override {
-        frame& f = open_.back();
-        const std::string& kept = f.keys.emplace_back(std::move(name));
-        if (!f.names.insert(kept).second) {
-            refuse(at, "the name \"" + quoted::shown(kept) + "\" comes twice");
-        }
-        return true;
-    }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
-        std::string what = e.what(); // "[json.exception.parse_error.101] parse error at line 1, column 1: ..."
-        const std::size_t colon = what.find(": ");
-        const std::size_t bracket = what.find("] ");
-        const std::size_t from = colon != std::string::npos     ? colon + 2
-                                 : bracket != std::string::npos ? bracket + 2
-                                                                : 0;
-        refuse(position > 0 ? position - 1 : 0, what.substr(from));
-    }
+    bool key(std::string& name) override;
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override;
 
     std::size_t at = 0; ///< characters that the parser has taken
     json root;
@@ -82,54 +57,18 @@ public:
 private:
     static constexpr std::size_t deepest = 100;
 
-    [[noreturn]] void refuse(std::size_t place, const std::string& what) const {
-        place = std::min(place, text_.size());
-        const std::string_view before = text_.substr(0, place);
-        const std::size_t column = place - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1);
-        throw error("tessera: " + called_ + ", line " +
-                    std::to_string(1 + std::count(before.begin(), before.end(), '\n')) + ", column " +
-                    std::to_string(column + 1) + ": " + what);
-    }
-    void note_line() {
-        const std::size_t upto = std::min(at, text_.size());
-        line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
-                                             text_.begin() + static_cast<std::ptrdiff_t>(upto), '\n'));
-        counted_ = upto;
-        lines.push_back(line_);
-    }
-    void place(json&& value) {
-        if (open_.empty()) {
-            root = std::move(value);
-        } else {
-            open_.back().values.push_back(std::move(value));
-        }
-    }
+    [[noreturn]] void refuse(std::size_t place, const std::string& what) const;
+    void note_line();
+    void place(json&& value);
     template <class T>
     bool add(T&& value) {
         note_line();
         place(json(std::forward<T>(value)));
         return true;
     }
-    bool open(json&& empty) {
-        if (open_.size() >= deepest) {
-            refuse(at, "values lie within each other more than 100 deep");
-        }
-        note_line();
-        open_.emplace_back().made = std::move(empty);
-        return true;
-    }
+    bool open(json&& empty);
     /// A value is moved once, into what it lies in, whose size is known by then.
-    bool close() {
-        frame f = std::move(open_.back());
-        open_.pop_back();
-        if (f.made.is_array()) {
-            f.made.get_ref<json::array_t&>() = std::move(f.values);
-        } else {
-            f.made = object_of(std::move(f.keys), std::move(f.values));
-        }
-        place(std::move(f.made));
-        return true;
-    }
+    bool close();
 
     /// An object or an array whose end has not come.
     struct frame {
@@ -157,21 +96,17 @@ struct counted_text {
     std::size_t* taken = nullptr;
 
     const char& operator*() const { return *here; }
-    counted_text& operator++() {
-        ++here;
-        ++*taken;
-        return *this;
-    }
-    counted_text operator++(int) {
-        counted_text old = *this;
-        ++*this;
-        return old;
-    }
+    counted_text& operator++();
+    counted_text operator++(int);
     friend bool operator==(const counted_text& a, const counted_text& b) { return a.here == b.here; }
 };
 
 } // namespace detail
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/json_builder.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -34,60 +34,20 @@ public:
 
     bool at_end() const { return left_.empty(); }
 
-    wire_field next() {
-        wire_field f;
-        const std::uint64_t key = varint();
-        f.number = static_cast<std::uint32_t>(key >> 3U);
-        f.holds = static_cast<wire_field::kind>(key & 7U);
-        if (key >> 3U == 0 || key >> 3U > 536'870'911U) {
-            refuse("a field has the number " + std::to_string(key >> 3U));
-        }
-        switch (f.holds) {
-        case wire_field::kind::varint:
-            f.bits = varint();
-            break;
-        case wire_field::kind::fixed64:
-            std::memcpy(&f.bits, take(8).data(), 8);
-            break;
-        case wire_field::kind::fixed32:
-            std::memcpy(&f.bits, take(4).data(), 4);
-            break;
-        case wire_field::kind::bytes:
-            f.bytes = take(varint());
-            break;
-        default:
-            refuse("a field is of the kind " + std::to_string(key & 7U) + ", which is none that is read");
-        }
-        return f;
-    }
+    wire_field next();
 
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw error("tessera: '" + *called_ + "' is damaged at byte " + std::to_string(left_.data() - from_) + ": " +
-                    what + "; export it again");
-    }
+    [[noreturn]] void refuse(const std::string& what) const;
 
     // What a field holds, where it is of the kind that the caller expects.
 
     std::string_view bytes_of(const wire_field& f) const { return expect(f, wire_field::kind::bytes).bytes; }
     std::string text_of(const wire_field& f) const { return std::string(bytes_of(f)); }
-    std::int64_t integer_of(const wire_field& f) const {
-        return static_cast<std::int64_t>(expect(f, wire_field::kind::varint).bits);
-    }
-    float float_of(const wire_field& f) const {
-        return std::bit_cast<float>(static_cast<std::uint32_t>(expect(f, wire_field::kind::fixed32).bits));
-    }
+    std::int64_t integer_of(const wire_field& f) const;
+    float float_of(const wire_field& f) const;
     wire_reader message_of(const wire_field& f) const { return {bytes_of(f), *called_, from_}; }
 
     /// Repeated integers, one in each field or many packed in one.
-    void append_integers(const wire_field& f, std::vector<std::int64_t>& to) const {
-        if (f.holds != wire_field::kind::bytes) {
-            to.push_back(integer_of(f));
-            return;
-        }
-        for (wire_reader packed(f.bytes, *called_, from_); !packed.at_end();) {
-            to.push_back(static_cast<std::int64_t>(packed.varint()));
-        }
-    }
+    void append_integers(const wire_field& f, std::vector<std::int64_t>& to) const;
     /// Repeated float or double, by the size of T.
     template <class T>
     void append_numbers(const wire_field& f, std::vector<T>& to) const {
@@ -110,40 +70,11 @@ public:
     }
 
 private:
-    const wire_field& expect(const wire_field& f, wire_field::kind kind) const {
-        if (f.holds != kind) {
-            refuse("the field " + std::to_string(f.number) + " is of the kind " +
-                   std::to_string(static_cast<int>(f.holds)) + ", but must be of kind " +
-                   std::to_string(static_cast<int>(kind)));
-        }
-        return f;
-    }
+    const wire_field& expect(const wire_field& f, wire_field::kind kind) const;
 
-    std::string_view take(std::uint64_t count) {
-        if (count > left_.size()) {
-            refuse("a field is to have " + std::to_string(count) + " bytes, and " + std::to_string(left_.size()) +
-                   " are left");
-        }
-        const std::string_view taken = left_.substr(0, static_cast<std::size_t>(count));
-        left_.remove_prefix(static_cast<std::size_t>(count));
-        return taken;
-    }
+    std::string_view take(std::uint64_t count);
 
-    std::uint64_t varint() {
-        std::uint64_t x = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            if (left_.empty()) {
-                refuse("a number ends in the middle");
-            }
-            const auto byte = static_cast<unsigned char>(left_[0]);
-            left_.remove_prefix(1);
-            x |= static_cast<std::uint64_t>(byte & 127U) << shift;
-            if (byte < 128) {
-                return x;
-            }
-        }
-        refuse("a number has more than 10 bytes");
-    }
+    std::uint64_t varint();
 
     std::string_view left_;
     const std::string* called_;
@@ -151,5 +82,9 @@ private:
 };
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/protobuf.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -35,26 +35,10 @@ public:
 
     [[noreturn]] static void refuse(const std::string& what) { throw error("tessera: search file: " + what); }
 
-    std::string_view word() {
-        const std::size_t end = std::min(text_.find_first_of(" \n", at_), text_.size());
-        const std::string_view w = text_.substr(at_, end - at_);
-        at_ = std::min(end + 1, text_.size());
-        return w;
-    }
-    std::string_view rest_of_line() {
-        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-        const std::string_view w = text_.substr(at_, end - at_);
-        at_ = std::min(end + 1, text_.size());
-        return w;
-    }
+    std::string_view word();
+    std::string_view rest_of_line();
     /// The next so many bytes, which must be there.
-    std::string text(std::size_t bytes) {
-        if (bytes > text_.size() - at_) {
-            refuse("it ends too early; the file is incomplete");
-        }
-        at_ += bytes;
-        return std::string(text_.substr(at_ - bytes, bytes));
-    }
+    std::string text(std::size_t bytes);
     template <class T>
     T number(T least, T most, const char* what) {
         const std::string_view w = word();
@@ -72,15 +56,7 @@ public:
     bool finished() const { return at_ == text_.size(); }
 
     /// Throws tessera::error for what is no strategy of the reader's network, or breaks a rule, on so many devices.
-    strategy read_strategy(strategy_reader& of, int devices) {
-        const json_document document(rest_of_line(), "search file");
-        strategy_file file = of.read(document);
-        if (file.devices != devices) {
-            refuse("it has a strategy for " + std::to_string(file.devices) + " devices, and the machine has " +
-                   std::to_string(devices));
-        }
-        return static_cast<strategy&&>(file.value);
-    }
+    strategy read_strategy(strategy_reader& of, int devices);
 
 private:
     std::string_view text_;
@@ -88,5 +64,9 @@ private:
 };
 
 } // namespace tessera::io::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/search_numbers.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

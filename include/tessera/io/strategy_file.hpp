@@ -12,124 +12,41 @@ namespace tessera::io {
 
 namespace detail {
 
-inline json to_json(const pipeline_schedule& s) {
-    json j = json::object();
-    write_fields(j, s);
-    json& workers = j["workers"] = json::array();
-    for (const std::vector<action>& list : s.workers) {
-        std::string text;
-        for (const action& x : list) {
-            text += (text.empty() ? "" : " ") + std::string(1, action_letters[static_cast<std::size_t>(x.what)]) +
-                    std::to_string(x.stage) + "." + std::to_string(x.micro_batch);
-        }
-        workers.push_back(text);
-    }
-    const auto list = [&](const char* name, const std::vector<char>& marks) {
-        for (std::size_t m = 0; m < marks.size(); ++m) {
-            json& numbers = j[name];
-            numbers = numbers.is_null() ? json::array() : numbers;
-            if (marks[m] != 0) {
-                numbers.push_back(m);
-            }
-        }
-    };
-    list("mirrored", s.mirrored);
-    list("keeps", s.keeps);
-    return j;
-}
+json to_json(const pipeline_schedule& s);
 
 /// A message as text: how it goes, the number of its server if that is not 0, then parameters with their slices: server@1 3:0/4 5.
-inline std::string text_of(const message& m) {
-    std::string text = to_text(m.how);
-    text += m.server != 0 ? "@" + std::to_string(m.server) : "";
-    for (const gradient_slice& x : m.slices) {
-        text += " " + std::to_string(x.parameter);
-        text += x.slices > 1 ? ":" + std::to_string(x.slice) + "/" + std::to_string(x.slices) : "";
-    }
-    return text;
-}
+std::string text_of(const message& m);
 
-inline json to_json(const synchronization& s) {
-    json j = json::object();
-    for (const message& m : s.messages) {
-        j["messages"].push_back(text_of(m));
-    }
-    write_fields(j, s);
-    return j;
-}
+json to_json(const synchronization& s);
 
-inline json to_json(const graph_view& g, const strategy_view& s, int op, const std::string& name) {
-    const configuration& c = s.ops[op];
-    const description d = g.describe(op);
-    json j{{"layer", name}, {"kind", to_text(g.ops[op].attributes.kind)}};
-    for (int l = 0; l < d.loops.size(); ++l) {
-        if (c.degree[l] == 1) {
-            continue;
-        }
-        json& split = j["splits"][to_text(d.loops[l].name)];
-        split = c.degree[l];
-        if (c.cuts[l] >= 0) {
-            split = {{"cuts", std::vector<index_t>(s.pool + c.cuts[l], s.pool + c.cuts[l] + c.degree[l] - 1)}};
-        }
-    }
-    write_fields(j, c, [&c](const field_facts& f) { return f.places && c.devices < 0; });
-    if (c.devices >= 0) { // then start and stride say nothing
-        j.erase("start");
-        j.erase("stride");
-        j["devices"] = std::vector<index_t>(s.pool + c.devices, s.pool + c.devices + c.shards());
-    }
-    return j;
-}
+json to_json(const graph_view& g, const strategy_view& s, int op, const std::string& name);
 
 } // namespace detail
 
 namespace detail {
 
 /// What to_json() below writes, of a strategy that may break a rule.
-inline json strategy_json(const graph_view& g, const strategy& s, int devices, const std::vector<std::string>& names) {
-    json j{{"tessera_strategy", strategy_file_version}, {"devices", devices}};
-    write_fields(j, s);
-    strategy::each_field([&](const char* name, auto member, const field_facts&) {
-        using type = std::remove_cvref_t<decltype(s.*member)>;
-        if constexpr (Described<type>) { // operators and what is theirs of the pool follow as layers
-            if (!(s.*member == type{})) {
-                j[name] = to_json(s.*member);
-            }
-        }
-    });
-    json& layers = j["layers"] = json::array();
-    for (int op = 0; op < g.op_count; ++op) {
-        layers.push_back(to_json(g, s.view(), op, names[static_cast<std::size_t>(op)]));
-    }
-    return j;
-}
+json strategy_json(const graph_view& g, const strategy& s, int devices, const std::vector<std::string>& names);
 
 } // namespace detail
 
 /// A strategy as a value whose text is a strategy file. Throws tessera::error unless it keeps the rules for the network and so many devices.
-inline json to_json(const graph_view& g, const strategy& s, int devices) {
-    require(g, s.view(), devices);
-    return detail::strategy_json(g, s, devices, paths_of(g).ops);
-}
+json to_json(const graph_view& g, const strategy& s, int devices);
 
 /// The strategy that a document describes. Throws tessera::error, naming line, place and layer, for members that are missing, unknown, of the
 /// wrong type or out of range, for another version, for a strategy of another network, for a schedule that does not hold together, and
 /// for whatever require() refuses.
-inline strategy_file strategy_from(const graph_view& g, const json_document& document) {
-    return detail::strategy_reader(g).read(document);
-}
+strategy_file strategy_from(const graph_view& g, const json_document& document);
 
-inline strategy_file strategy_from_text(const graph_view& g, std::string_view text,
-                                        const std::string& called = "strategy file") {
-    return strategy_from(g, json_document(text, called));
-}
-inline strategy_file read_strategy(const graph_view& g, const std::string& path) {
-    return strategy_from_text(g, read_file(path), path);
-}
-inline void write_strategy(const std::string& path, const graph_view& g, const strategy& s, int devices) {
-    write_file_atomically(path, to_text(to_json(g, s, devices)));
-}
+strategy_file strategy_from_text(const graph_view& g, std::string_view text,
+                                 const std::string& called = "strategy file");
+strategy_file read_strategy(const graph_view& g, const std::string& path);
+void write_strategy(const std::string& path, const graph_view& g, const strategy& s, int devices);
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/strategy_file.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -15,42 +15,13 @@ namespace tessera::io {
 class waiting {
 public:
     explicit waiting(std::string what, std::chrono::milliseconds delay = std::chrono::milliseconds{1000},
-                     int descriptor = STDERR_FILENO)
-        : what_{std::move(what)}, descriptor_{descriptor} {
-        if (::isatty(descriptor) == 1) {
-            thread_ = std::thread([this, delay] { run(delay); });
-        }
-    }
+                     int descriptor = STDERR_FILENO);
     waiting(const waiting&) = delete;
     waiting& operator=(const waiting&) = delete;
-    ~waiting() {
-        if (!thread_.joinable()) {
-            return;
-        }
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-        }
-        wake_.notify_all();
-        thread_.join();
-    }
+    ~waiting();
 
 private:
-    void run(std::chrono::milliseconds delay) {
-        std::unique_lock lock(mutex_);
-        const auto is_over = [this] { return over_; };
-        if (wake_.wait_for(lock, delay, is_over)) {
-            return;
-        }
-        std::size_t length = 0;
-        do {
-            const double seconds = std::chrono::duration<double>(clock::now() - start_).count();
-            const std::string line = what_ + ", " + detail::clock_time(seconds);
-            length = std::max(length, line.size());
-            put('\r' + line);
-        } while (!wake_.wait_for(lock, std::chrono::seconds{1}, is_over));
-        put('\r' + std::string(length, ' ') + '\r');
-    }
+    void run(std::chrono::milliseconds delay);
     void put(const std::string& text) const { (void)!::write(descriptor_, text.data(), text.size()); }
 
     using clock = std::chrono::steady_clock;
@@ -64,5 +35,9 @@ private:
 };
 
 } // namespace tessera::io
+
+#ifndef TESSERA_COMPILED
+#include "tessera/io/waiting.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

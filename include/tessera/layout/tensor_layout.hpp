@@ -104,52 +104,15 @@ TESSERA_VECTOR_CONSTEXPR redistributed redistribute(const tensor_layout& from, c
 }
 
 /// "64x320 f32, dimension 0 in 2, on devices 0 1"
-inline std::string to_text(const tensor_layout& l) {
-    std::string text;
-    for (int d = 0; d < l.extents.rank; ++d) {
-        text += (d > 0 ? "x" : "") + std::to_string(l.extents[d]);
-    }
-    text += std::string(text.empty() ? "scalar " : " ") + to_text(l.type);
-    for (int d = 0; d < l.extents.rank; ++d) {
-        bool even = true;
-        for (int i = 0; i < l.shards[d]; ++i) {
-            even = even && l.range(d, i) == even_part(l.extents[d], l.shards[d], i);
-        }
-        if (l.shards[d] == 1 && even) {
-            continue;
-        }
-        text += ", dimension " + std::to_string(d) + (even ? " in " + std::to_string(l.shards[d]) : " in");
-        for (int i = 0; i < l.shards[d] && !even; ++i) {
-            text += " " + std::to_string(l.range(d, i).begin) + ":" + std::to_string(l.range(d, i).end);
-        }
-    }
-    text += l.partial > 1 ? ", " + std::to_string(l.partial) + " summands" : "";
-    text += l.adds ? ", overlaps added up" : "";
-    text += l.replicate > 1 ? ", " + std::to_string(l.replicate) + " copies" : "";
-    text += l.devices.size() == 1 ? ", on device" : ", on devices";
-    for (const int d : l.devices) {
-        text += " " + std::to_string(d);
-    }
-    return text;
-}
+std::string to_text(const tensor_layout& l);
 
 /// "all-gather of 81920 bytes: device 0 receives 40960 and sends 40960, ..."
-inline std::string to_text(const redistributed& r) {
-    if (r.bytes == 0) {
-        return "nothing moves";
-    }
-    std::string text = std::string(to_text(r.kind)) + ", " + std::to_string(r.bytes) + " bytes";
-    const char* before = ": ";
-    for (std::size_t d = 0; d < r.received.size(); ++d) {
-        if (r.received[d] != 0 || r.sent[d] != 0) {
-            text += before + ("device " + std::to_string(d)) + " receives " + std::to_string(r.received[d]) +
-                    " and sends " + std::to_string(r.sent[d]);
-            before = ", ";
-        }
-    }
-    return text;
-}
+std::string to_text(const redistributed& r);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/layout/tensor_layout.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -35,40 +35,10 @@ public:
     family_writer(std::string name, const family_device& d) : device_(d) { g_.name = std::move(name); }
 
     /// A node that reads `from` and makes `elements` numbers by so many floating-point operations, with so many weights.
-    int node(std::string name, const std::vector<int>& from, double elements, double flops, double weights = 0) {
-        double moved = 4 * (elements + weights);
-        for (const int f : from) {
-            moved += static_cast<double>(g_.nodes[static_cast<std::size_t>(f)].output_bytes);
-        }
-        const double work = std::max(flops / device_.flops, moved / device_.bytes);
-        cost_node n;
-        n.name = std::move(name);
-        n.times = {{nanoseconds(device_.launch + work), nanoseconds(device_.launch + 2 * work)}};
-        n.output_bytes = static_cast<index_t>(4 * elements);
-        n.parameter_bytes = static_cast<index_t>(4 * weights);
-        n.held_bytes = 4 * n.parameter_bytes;
-        const int number = g_.count();
-        g_.nodes.push_back(std::move(n));
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            bool again = false;
-            for (std::size_t k = 0; k < i; ++k) {
-                again = again || from[k] == from[i];
-            }
-            const index_t bytes = g_.nodes[static_cast<std::size_t>(from[i])].output_bytes;
-            again ? void() : g_.edges.push_back({from[i], number, bytes});
-        }
-        return number;
-    }
+    int node(std::string name, const std::vector<int>& from, double elements, double flops, double weights = 0);
 
     /// Weights that the nodes of several time steps share: a node of its own, which every device that runs such a step reads once in a step.
-    int weights(std::string name, double count) {
-        const int number = node(std::move(name), {}, count, 0);
-        cost_node& n = g_.nodes.back();
-        n.times = {{nanoseconds(device_.launch), nanoseconds(device_.launch)}};
-        n.parameter_bytes = n.output_bytes;
-        n.held_bytes = 3 * n.parameter_bytes; // what it makes are the weights themselves
-        return number;
-    }
+    int weights(std::string name, double count);
 
     cost_graph take() { return std::move(g_); }
 
@@ -82,5 +52,9 @@ private:
 } // namespace detail
 
 } // namespace tessera::learned
+
+#ifndef TESSERA_COMPILED
+#include "tessera/learned/family_costs.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

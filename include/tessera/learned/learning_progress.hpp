@@ -26,13 +26,7 @@ struct graph_progress {
                a.excess_bytes == b.excess_bytes;
     }
 
-    void note(const search::placement::found& f) {
-        if (where.empty() || f.better_than({where, step, excess_bytes, 0})) {
-            where = f.where;
-            step = f.step;
-            excess_bytes = f.excess_bytes;
-        }
-    }
+    void note(const search::placement::found& f);
 };
 
 struct learning_progress {
@@ -58,12 +52,7 @@ void put(std::string& text, Numbers... x) {
     (one(x), ...);
 }
 
-inline void put_placement(std::string& text, const search::placement::assignment& where) {
-    put(text, where.size());
-    for (const int d : where) {
-        put(text, d);
-    }
-}
+void put_placement(std::string& text, const search::placement::assignment& where);
 
 /// Reads the text of a progress: a line for the whole, and one for each graph. Throws tessera::error for any other.
 class progress_reader {
@@ -73,61 +62,22 @@ public:
         : text_(text), kind_(kind), whose_(whose) {}
 
     /// The first line; returns the number of graphs.
-    std::size_t first_line(std::uint64_t& random, std::int64_t& updates) {
-        const std::string_view kind = word();
-        int version = 0;
-        std::size_t graphs = 0;
-        if (!read(version) || !read(random) || !read(updates) || !read(graphs) || kind != kind_ || version != 1) {
-            refuse("its first line is another");
-        }
-        return graphs;
-    }
+    std::size_t first_line(std::uint64_t& random, std::int64_t& updates);
     template <class... Numbers>
     void numbers(Numbers&... x) {
         if (!(read(x) && ...)) {
             refuse(line() + " is damaged");
         }
     }
-    std::size_t count() {
-        std::size_t n = 0;
-        numbers(n);
-        if (n > static_cast<std::size_t>(search::placement::most_nodes)) {
-            refuse(line() + " is damaged");
-        }
-        return n;
-    }
-    double exact() {
-        const std::string_view number = word();
-        double x = 0;
-        if (!is_number_text(number, x)) {
-            refuse(line() + (number.empty() ? " ends early" : " is damaged"));
-        }
-        return x;
-    }
-    search::placement::assignment placement() {
-        search::placement::assignment where(count());
-        for (int& d : where) {
-            if (!read(d)) {
-                refuse(line() + " ends early");
-            }
-        }
-        return where;
-    }
+    std::size_t count();
+    double exact();
+    search::placement::assignment placement();
     void next_graph() { ++graph_; }
-    void end() {
-        if (!word().empty()) {
-            refuse("it goes on behind its last graph");
-        }
-    }
+    void end();
 
 private:
     /// The next one; empty at the end.
-    std::string_view word() {
-        constexpr std::string_view blank = " \n\t\r";
-        const std::size_t begin = std::min(text_.find_first_not_of(blank, at_), text_.size());
-        at_ = std::min(text_.find_first_of(blank, begin), text_.size());
-        return std::string_view(text_).substr(begin, at_ - begin);
-    }
+    std::string_view word();
     template <class T>
     bool read(T& x) {
         const std::string_view w = word();
@@ -135,10 +85,7 @@ private:
         return failed == std::errc{} && end == w.data() + w.size() && !w.empty();
     }
     std::string line() const { return "the line of graph " + std::to_string(graph_); }
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw error("tessera: the progress of " + std::string(whose_) + ": " + what +
-                    "; give what to_text() has written");
-    }
+    [[noreturn]] void refuse(const std::string& what) const;
 
     std::string text_;
     std::size_t at_ = 0;
@@ -150,59 +97,21 @@ private:
 } // namespace detail
 
 /// One line for the whole, and one for each graph; sums in hexadecimal, so that nothing is lost.
-inline std::string to_text(const learning_progress& p) {
-    std::string text = "tessera-learning 1";
-    detail::put(text, p.random, p.updates, p.graphs.size());
-    text += '\n';
-    for (const graph_progress& g : p.graphs) {
-        detail::put(text, g.baseline.sum, g.baseline.count, g.step, g.excess_bytes);
-        detail::put_placement(text, g.where);
-        text += '\n';
-    }
-    return text;
-}
+std::string to_text(const learning_progress& p);
 
 /// What to_text() has written. Throws tessera::error for any other text.
-inline learning_progress progress_of(const std::string& text) {
-    detail::progress_reader in(text, "tessera-learning", "a learner");
-    learning_progress p;
-    for (std::size_t left = in.first_line(p.random, p.updates); left > 0; --left) {
-        graph_progress g;
-        g.baseline.sum = in.exact();
-        in.numbers(g.baseline.count, g.step, g.excess_bytes);
-        g.where = in.placement();
-        p.graphs.push_back(std::move(g));
-        in.next_graph();
-    }
-    in.end();
-    return p;
-}
+learning_progress progress_of(const std::string& text);
 
 // `who` is a learner's name with a colon and a space behind it, or empty.
 
 /// Throws tessera::error unless a graph of this number was added.
-inline void require_graph(const char* who, int graph, std::size_t added) {
-    if (graph < 0 || graph >= static_cast<int>(added)) {
-        throw error("tessera: " + std::string(who) + "there is no graph " + std::to_string(graph) + "; " +
-                    std::to_string(added) + " were added");
-    }
-}
+void require_graph(const char* who, int graph, std::size_t added);
 
 /// Throws tessera::error unless a progress is of as many graphs as were added.
-inline void require_same_graphs(const char* who, std::size_t graphs, std::size_t added) {
-    if (graphs != added) {
-        throw error("tessera: " + std::string(who) + "the progress of " + std::to_string(graphs) + " graphs, and " +
-                    std::to_string(added) + " were added; add the same graphs in the same order");
-    }
-}
+void require_same_graphs(const char* who, std::size_t graphs, std::size_t added);
 
 /// Throws tessera::error for the best of no placements.
-inline void require_draws(const char* who, int count) {
-    if (count < 1) {
-        throw error("tessera: " + std::string(who) + "the best of " + std::to_string(count) +
-                    " placements; draw at least 1");
-    }
-}
+void require_draws(const char* who, int count);
 
 /// Gives a trainer the parameters of another one whose network has the same.
 template <class To, class From>
@@ -213,5 +122,9 @@ void copy_weights(To& to, From& from) {
 }
 
 } // namespace tessera::learned
+
+#ifndef TESSERA_COMPILED
+#include "tessera/learned/learning_progress.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -156,16 +156,12 @@ template <placeto_shape S>
 struct placeto_network : placeto_parts<S>::network {};
 
 /// What a graph_batch gives the network, in the order of its inputs, for predictions.
-inline std::vector<input_data> inputs_of(const graph_batch& b) {
-    const auto numbers = [](const std::vector<float>& x) { return input_data(std::span<const float>(x)); };
-    const auto integers = [](const std::vector<std::int32_t>& x) {
-        return input_data(std::span<const std::int32_t>(x));
-    };
-    return {numbers(b.features),  numbers(b.has_parents), numbers(b.has_children), integers(b.from),
-            integers(b.to),       integers(b.into),       integers(b.back),        integers(b.current),
-            numbers(b.ancestors), numbers(b.descendants), numbers(b.others)};
-}
+std::vector<input_data> inputs_of(const graph_batch& b);
 
 } // namespace tessera::learned
+
+#ifndef TESSERA_COMPILED
+#include "tessera/learned/placeto_network.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

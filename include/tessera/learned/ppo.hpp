@@ -46,94 +46,36 @@ struct ppo_options {
 };
 
 /// Throws tessera::error that says which option makes no sense.
-inline void require(const ppo_options& o) {
-    const option_check check("PPO");
-    if (o.graphs < 1) {
-        check.refuse("a batch of " + std::to_string(o.graphs) + " graphs; give at least 1");
-    }
-    if (o.epochs < 1) {
-        check.refuse(std::to_string(o.epochs) + " epochs for a batch; give at least 1");
-    }
-    check.rate(o.learning_rate);
-    check.clip_norm(o.clip_norm);
-    check.entropy(o.entropy, o.entropy_updates);
-    check.infeasible(o.infeasible);
-    if (!is_finite(o.memory_penalty) || o.memory_penalty < 0) {
-        check.refuse("a penalty of " + fixed_text(o.memory_penalty) +
-                     " for missing memory; give a finite number above 0, or 0 for one reward of all that does not fit");
-    }
-    if (!is_finite(o.prior)) {
-        check.refuse("a prior that is not a finite number; 0 adds nothing");
-    }
-}
+void require(const ppo_options& o);
 
 /// Bytes of the device that has the most.
-inline double most_memory(const search::placement::evaluator& e) {
-    double most = 1;
-    for (int d = 0; d < e.devices(); ++d) {
-        most = std::max(most, static_cast<double>(e.capacity(d)));
-    }
-    return most;
-}
+double most_memory(const search::placement::evaluator& e);
 
 /// A step over `unit` (ns), plus `penalty` times the memory that is missing over `memory` (bytes).
-inline double penalized_step(const search::placement::found& f, double unit, double memory, double penalty) {
-    return static_cast<double>(f.step) / unit + penalty * static_cast<double>(f.excess_bytes) / memory;
-}
+double penalized_step(const search::placement::found& f, double unit, double memory, double penalty);
 
 /// The time that rewards are measured in: the work of all nodes on the first device, ns.
-inline double reward_unit(const search::placement::evaluator& e) {
-    double sum = 0;
-    for (int v = 0; v < e.graph().count(); ++v) {
-        sum += search::placement::work_of(e, v);
-    }
-    return std::max(1.0, sum);
-}
+double reward_unit(const search::placement::evaluator& e);
 
 /// -sqrt(step / unit), and `infeasible` where the placement does not fit (Mirhoseini et al. 2017 and Zhou et al. 2019, as recalled, without the unit).
-inline double reward_of(const search::placement::price& p, double unit, double infeasible) {
-    return p.feasible() ? -std::sqrt(static_cast<double>(p.step) / unit) : infeasible;
-}
+double reward_of(const search::placement::price& p, double unit, double infeasible);
 
 /// -sqrt of the step over `unit` and of `penalty` times the missing memory over `memory`: what does not fit is the worse the more it lacks (ours).
-inline double penalized_reward(const search::placement::found& f, double unit, double memory, double penalty) {
-    return -std::sqrt(penalized_step(f, unit, memory, penalty));
-}
+double penalized_reward(const search::placement::found& f, double unit, double memory, double penalty);
 
 /// The mean of all rewards so far, those of this batch among them: the baseline of a graph.
 struct mean_so_far {
     double sum = 0;
     std::int64_t count = 0;
 
-    void add(double reward) {
-        sum += reward;
-        ++count;
-    }
+    void add(double reward);
     double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
 };
 
-inline double mean_of(std::span<const double> rewards) {
-    mean_so_far all;
-    for (const double r : rewards) {
-        all.add(r);
-    }
-    return all.mean();
-}
+double mean_of(std::span<const double> rewards);
 
 /// Rewards less their baseline; divided by their root mean square where `scaled`, unless they are all 0.
-inline std::vector<double> advantages_of(std::span<const double> rewards, double baseline, bool scaled) {
-    std::vector<double> all(rewards.begin(), rewards.end());
-    double squares = 0;
-    for (double& a : all) {
-        a -= baseline;
-        squares += a * a;
-    }
-    const double scale = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, all.size())));
-    for (double& a : all) {
-        a /= scaled && scale > 0 ? scale : 1;
-    }
-    return all;
-}
+std::vector<double> advantages_of(std::span<const double> rewards, double baseline, bool scaled);
 
 /// A choice and the logarithm of its probability.
 struct drawn_choice {
@@ -142,32 +84,15 @@ struct drawn_choice {
 };
 
 /// Draws from the softmax of a row of logits.
-inline drawn_choice draw(std::span<const float> logits, search::random_numbers& pick) {
-    double top = static_cast<double>(logits[0]);
-    for (const float x : logits) {
-        top = std::max(top, static_cast<double>(x));
-    }
-    double sum = 0;
-    for (const float x : logits) {
-        sum += std::exp(static_cast<double>(x) - top);
-    }
-    double left = pick.number() * sum;
-    int choice = 0;
-    for (int d = 0; d < static_cast<int>(logits.size()); ++d) {
-        choice = d;
-        left -= std::exp(static_cast<double>(logits[static_cast<std::size_t>(d)]) - top);
-        if (left < 0) {
-            break;
-        }
-    }
-    return {choice, static_cast<double>(logits[static_cast<std::size_t>(choice)]) - top - std::log(sum)};
-}
+drawn_choice draw(std::span<const float> logits, search::random_numbers& pick);
 
 /// The choice with the largest logit, of equal ones the first.
-inline int most_likely(std::span<const float> logits) {
-    return static_cast<int>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
+int most_likely(std::span<const float> logits);
 
 } // namespace tessera::learned
+
+#ifndef TESSERA_COMPILED
+#include "tessera/learned/ppo.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -16,29 +16,15 @@ struct lane_place {
 };
 
 /// The places of a cluster's lanes, in the order of their numbers.
-inline std::vector<lane_place> lanes_of(const device_graph& g) {
-    std::vector<lane_place> all;
-    for (std::size_t i = 0; i < g.links.size(); ++i) {
-        const link& l = g.links[i];
-        for (int direction = 0; direction < (l.half_duplex ? 1 : 2); ++direction) {
-            for (int cable = 0; cable < l.cables; ++cable) {
-                const bool there = direction == 0;
-                all.push_back(
-                    {static_cast<int>(i), there ? l.from : l.to, there ? l.to : l.from, cable, l.half_duplex});
-            }
-        }
-    }
-    return all;
-}
+std::vector<lane_place> lanes_of(const device_graph& g);
 
 /// "gpu 0.1 -> host 0", with the number of the cable where there are several.
-inline std::string text_of_lane(const device_graph& g, const lane_place& p) {
-    const auto name = [&g](int c) { return g.components[static_cast<std::size_t>(c)].name; };
-    const std::string cable =
-        g.links[static_cast<std::size_t>(p.link)].cables > 1 ? " #" + std::to_string(p.cable) : "";
-    return name(p.from) + (p.both_ways ? " - " : " -> ") + name(p.to) + cable;
-}
+std::string text_of_lane(const device_graph& g, const lane_place& p);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/machine/lanes.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -84,24 +84,7 @@ inline constexpr auto storage_of = make_storage<Net, Batch>();
 } // namespace detail
 
 /// The description of a broken rule: which layer, along what, by which numbers.
-inline std::string to_text(const problem& p, std::string_view layer_name, std::string_view missing = {}) {
-    std::string text = "tessera: ";
-    text += to_text(p.broken);
-    text += " [layer ";
-    text += layer_name.empty() ? std::string_view("(the network itself)") : layer_name;
-    if (p.dimension >= 0) {
-        text += ", along ";
-        text += to_text(static_cast<loop_name>(p.dimension));
-    }
-    text += ", ";
-    if (!missing.empty()) {
-        text += "missing ";
-        text += missing;
-        text += ", ";
-    }
-    detail::append_numbers(text, p);
-    return text;
-}
+std::string to_text(const problem& p, std::string_view layer_name, std::string_view missing = {});
 
 /// The operator at which a network breaks a rule, as a type; for messages. The network itself where it is not known which.
 template <class Net, int Op>
@@ -215,5 +198,9 @@ graph describe(index_t batch) {
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/describe.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

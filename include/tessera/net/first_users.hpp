@@ -10,35 +10,16 @@
 namespace tessera {
 
 /// Of every parameter, the first operator that uses it; -1 where none does.
-inline std::vector<int> first_users_of(const graph_view& g) {
-    std::vector<int> first(static_cast<std::size_t>(g.parameter_count), -1);
-    for (int op = g.op_count - 1; op >= 0; --op) {
-        for (const int p : g.ops[op].parameters) {
-            first[static_cast<std::size_t>(p)] = op;
-        }
-    }
-    return first;
-}
+std::vector<int> first_users_of(const graph_view& g);
 
 /// The operator whose parameters another takes, as far as it has them, with parameters of its own behind those; -1 where all are its own, and -2 where
 /// they come from several operators or in another order.
-inline int source_of_parameters(const graph_view& g, const std::vector<int>& first_users, int op) {
-    const auto& own = g.ops[op].parameters;
-    int source = -1;
-    for (int slot = 0; slot < own.size() && source < 0; ++slot) {
-        const int first = first_users[static_cast<std::size_t>(own[slot])];
-        source = first != op ? first : source;
-    }
-    for (int slot = 0; source >= 0 && slot < own.size(); ++slot) {
-        const auto& theirs = g.ops[source].parameters;
-        const bool shared = first_users[static_cast<std::size_t>(own[slot])] != op;
-        if (shared != (slot < theirs.size()) || (shared && theirs[slot] != own[slot])) {
-            return -2;
-        }
-    }
-    return source;
-}
+int source_of_parameters(const graph_view& g, const std::vector<int>& first_users, int op);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/first_users.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

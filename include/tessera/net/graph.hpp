@@ -122,16 +122,13 @@ struct graph {
     std::vector<parameter_node> parameters;
     std::vector<op_node> ops;
 
-    graph_view view() const {
-        return {tensors.data(),
-                parameters.data(),
-                ops.data(),
-                static_cast<int>(tensors.size()),
-                static_cast<int>(parameters.size()),
-                static_cast<int>(ops.size())};
-    }
+    graph_view view() const;
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/graph.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -222,13 +222,7 @@ struct graph_builder {
     }
 
     /// The network that was built.
-    graph built() const {
-        graph g;
-        g.tensors.assign(tensors.data(), tensors.data() + tensor_count);
-        g.parameters.assign(parameters.data(), parameters.data() + parameter_count);
-        g.ops.assign(ops.data(), ops.data() + op_count);
-        return g;
-    }
+    graph built() const;
 
 private:
     /// Whether batches may be shorter than the network is described.
@@ -312,5 +306,9 @@ private:
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/graph_builder.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

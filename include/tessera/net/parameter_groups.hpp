@@ -14,77 +14,20 @@ namespace tessera {
 
 /// True for a parameter of a group; `paths` are only looked at where the group is one of a path. A path names a layer ("fc1"), with its scopes
 /// and number where it has any ("encoder.norm", "conv.1"), or one of its parameters ("fc1/bias").
-inline bool is_in(const parameter_group& x, const graph_view& g, int parameter, const network_paths* paths) {
-    if (x.layer == 0 && x.path.empty()) {
-        return g.parameters[parameter].extents.rank < 2;
-    }
-    if (x.layer == 0) {
-        const std::string_view path(x.path.begin(), static_cast<std::size_t>(x.path.size()));
-        const std::string& own = paths->parameter(parameter);
-        return own == path || (own.starts_with(path) && own[path.size()] == '/');
-    }
-    for (int op = 0; op < g.op_count; ++op) {
-        if (g.ops[op].key == x.layer && (x.instance < 0 || g.ops[op].instance == x.instance)) {
-            for (const int p : g.ops[op].parameters) {
-                if (p == parameter) {
-                    return true;
-                }
-            }
-        }
-    }
-    return false;
-}
+bool is_in(const parameter_group& x, const graph_view& g, int parameter, const network_paths* paths);
 
-inline bool has_paths(const optimizer& how) {
-    bool any = false;
-    for (const parameter_group& x : how.groups) {
-        any = any || !x.path.empty();
-    }
-    return any;
-}
+bool has_paths(const optimizer& how);
 
 /// How a parameter is updated: as all are, with the factors of the groups that it is in.
-inline update_rule rule_for(const optimizer& how, const graph_view& g, int parameter) {
-    update_rule r = how;
-    if (how.groups.empty()) {
-        return r;
-    }
-    network_paths paths;
-    if (has_paths(how)) {
-        paths = paths_of(g);
-    }
-    for (const parameter_group& x : how.groups) {
-        if (is_in(x, g, parameter, &paths)) {
-            r.rate_factor *= x.rate;
-            r.weight_decay *= x.decay;
-            r.trust = x.trust_ratio ? r.trust : trust_by::none;
-        }
-    }
-    return r;
-}
+update_rule rule_for(const optimizer& how, const graph_view& g, int parameter);
 
 /// Throws tessera::error for settings that make no sense (op/optimizer_rules.hpp) and for groups in which no trained parameter of the network is.
-inline void require(const optimizer& how, const graph_view& g) {
-    require(how);
-    network_paths paths;
-    if (has_paths(how)) {
-        paths = paths_of(g);
-    }
-    for (int i = 0; i < how.groups.size(); ++i) {
-        bool any = false;
-        for (int p = 0; p < g.parameter_count && !any; ++p) {
-            any = g.parameters[p].trained && is_in(how.groups[i], g, p, &paths);
-        }
-        if (!any) {
-            const parameter_group& x = how.groups[i];
-            const std::string path(x.path.begin(), x.path.end());
-            throw error("tessera: no trained parameter of the network is in group " + std::to_string(i) +
-                        " of the optimizer, counted from 0" + (path.empty() ? "" : ", of the path '" + path + "'") +
-                        "; name a layer of the network that has parameters");
-        }
-    }
-}
+void require(const optimizer& how, const graph_view& g);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/parameter_groups.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

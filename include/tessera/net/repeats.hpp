@@ -26,50 +26,12 @@ struct repeated_blocks {
 namespace detail {
 
 /// True where operator `op` + `shift` does with what lies `shift` operators further on what operator `op` does, with parameters of its own.
-inline bool repeats_after(const graph_view& g, int op, int shift) {
-    const op_node& x = g.ops[op];
-    const op_node& y = g.ops[op + shift];
-    if (!(x.attributes == y.attributes) || x.inputs.size() != y.inputs.size() ||
-        !(g.output_of(op).extents == g.output_of(op + shift).extents)) {
-        return false;
-    }
-    for (int k = 0; k < x.inputs.size(); ++k) {
-        const int from = g.tensors[x.inputs[k]].producer;
-        const bool same = x.inputs[k] == y.inputs[k];
-        if (!same && (from < 0 || g.tensors[y.inputs[k]].producer != from + shift)) {
-            return false;
-        }
-    }
-    for (int k = 0; k < x.parameters.size(); ++k) {
-        if (x.parameters[k] == y.parameters[k]) {
-            return false;
-        }
-    }
-    return true;
-}
+bool repeats_after(const graph_view& g, int op, int shift);
 
 } // namespace detail
 
 /// The repetition that covers the most operators; among equals that of the shortest block. O(operators^2).
-inline repeated_blocks find_repeats(const graph_view& g) {
-    repeated_blocks best{0, g.op_count, 1};
-    int covered = 0;
-    for (int shift = 1; 2 * shift <= g.op_count; ++shift) {
-        for (int op = 0; op + shift < g.op_count;) {
-            int run = 0;
-            while (op + run + shift < g.op_count && detail::repeats_after(g, op + run, shift)) {
-                ++run;
-            }
-            const int count = run / shift + 1;
-            if (count > 1 && count * shift > covered) {
-                covered = count * shift;
-                best = {op, shift, count};
-            }
-            op += run + 1;
-        }
-    }
-    return best;
-}
+repeated_blocks find_repeats(const graph_view& g);
 
 /// A network made of another's parts.
 struct shortened_graph {
@@ -79,64 +41,12 @@ struct shortened_graph {
 
 /// The network with `blocks` of its repeated blocks (at least 1) and a batch of `batch`. Throws tessera::error where something behind the
 /// blocks reads from another block than the last, or a tensor's first dimension is not the batch.
-inline shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r, int blocks, index_t batch) {
-    if (blocks < 1 || blocks > r.count) {
-        throw error("tessera: of " + std::to_string(r.count) + " blocks " + std::to_string(blocks) +
-                    " were asked for; ask for at least 1 and no more than there are");
-    }
-    shortened_graph s;
-    const int last = r.end();
-    const int left_out = (r.count - blocks) * r.length;
-    const int kept_until = last - r.length - left_out; // the last block's operators come behind these
-    const auto kept = [&](int op) { return op < kept_until + r.length || op >= last; };
-    std::vector<int> tensor(static_cast<std::size_t>(g.tensor_count), -1);
-    std::vector<int> parameter(static_cast<std::size_t>(g.parameter_count), -1);
-    const index_t whole = g.tensors[0].extents[0];
-    for (int t = 0; t < g.tensor_count; ++t) {
-        const int from = g.tensors[t].producer;
-        if (g.tensors[t].extents.rank == 0 || g.tensors[t].extents[0] != whole) {
-            throw error("tessera: the tensor " + std::string(g.tensors[t].name) +
-                        " does not begin with the batch; another batch size cannot be given to it");
-        }
-        if (from < 0 || kept(from)) {
-            tensor[static_cast<std::size_t>(t)] = static_cast<int>(s.network.tensors.size());
-            s.network.tensors.push_back(g.tensors[t]);
-            tensor_node& node = s.network.tensors.back();
-            node.extents.extent[0] = batch;
-            node.producer = from < 0 ? -1 : from - (from >= last ? left_out : 0);
-        }
-    }
-    for (int op = 0; op < g.op_count; ++op) {
-        if (!kept(op)) {
-            continue;
-        }
-        op_node node = g.ops[op];
-        for (int& t : node.inputs) {
-            const int from = g.tensors[t].producer;
-            if (op >= last && from >= r.first && from < last) {
-                if (from < last - r.length) {
-                    throw error("tessera: " + std::string(node.name) +
-                                " reads from the middle of repeated blocks; they cannot be left out");
-                }
-                t = g.ops[from - left_out].output;
-            }
-            t = tensor[static_cast<std::size_t>(t)];
-        }
-        for (int& p : node.parameters) {
-            int& own = parameter[static_cast<std::size_t>(p)];
-            if (own < 0) {
-                own = static_cast<int>(s.network.parameters.size());
-                s.network.parameters.push_back(g.parameters[p]);
-            }
-            p = own;
-        }
-        node.output = tensor[static_cast<std::size_t>(node.output)];
-        s.network.ops.push_back(node);
-        s.op_of.push_back(op);
-    }
-    return s;
-}
+shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r, int blocks, index_t batch);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/net/repeats.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

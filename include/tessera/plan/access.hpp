@@ -20,42 +20,12 @@ constexpr bool conflict(const access& a, const access& b) {
 }
 
 /// Everything that a task touches.
-inline void accesses_of(const plan& p, const task& t, std::vector<access>& out) {
-    out.clear();
-    const auto add = [&](int which, bool write, bool sliced) {
-        const int root = p.root(which);
-        const tile& x = p.tiles[static_cast<std::size_t>(root)];
-        const bool part = sliced && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
-        const interval elements = part ? slice_of(x, t) : interval{0, x.elements};
-        if (!elements.empty()) { // there may be more slices than elements
-            out.push_back({root, elements, write});
-        }
-    };
-    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average ||
-                        t.kind == task_kind::norm;
-    const bool steps = t.kind != task_kind::norm; // which reads the state
-    for (int r : t.reads) {
-        add(r, false, sliced);
-    }
-    for (int w : t.writes) {
-        add(w, true, sliced);
-    }
-    if (t.state >= 0) {
-        add(t.state, steps, false);
-    }
-    for (const task_part& x : t.parts) {
-        if (x.state >= 0) {
-            add(x.state, steps, false);
-        }
-    }
-    if (t.scratch >= 0) {
-        add(t.scratch, true, false);
-    }
-    if (t.flag >= 0) {
-        add(t.flag, t.kind == task_kind::compute && t.what == pass::forward, false);
-    }
-}
+void accesses_of(const plan& p, const task& t, std::vector<access>& out);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/access.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -26,51 +26,11 @@ struct placed_tile {
     lifetime live;
 };
 
-inline std::vector<lifetime> lifetimes(const plan& p) {
-    std::vector<lifetime> live(p.tiles.size());
-    std::vector<access> touched;
-    for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
-        accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
-        for (const access& a : touched) {
-            lifetime& l = live[static_cast<std::size_t>(a.tile)];
-            l.first = l.first < 0 ? i : l.first;
-            l.last = i;
-        }
-    }
-    for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) { // in a queue it may be done late, and in the next run
-        if (p.is_queued(i)) {
-            accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
-            for (const access& a : touched) {
-                live[static_cast<std::size_t>(a.tile)] = {0, static_cast<int>(p.tasks.size())};
-            }
-        }
-    }
-    for (std::size_t t = 0; t < p.tiles.size(); ++t) {
-        if (p.tiles[t].keep) {
-            live[static_cast<std::size_t>(p.root(static_cast<int>(t)))].last = static_cast<int>(p.tasks.size());
-        }
-    }
-    return live;
-}
+std::vector<lifetime> lifetimes(const plan& p);
 
 /// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a
 /// computation that took it over would wait for the exchange. (Scratch memory is not kept.)
-inline std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live) {
-    std::vector<access> touched;
-    for (const task& t : p.tasks) {
-        const bool counts =
-            t.kind == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
-        if (t.beside && (t.kind == task_kind::update || t.kind == task_kind::reduce || counts)) {
-            accesses_of(p, t, touched);
-            for (const access& a : touched) {
-                const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;
-                lifetime& l = live[static_cast<std::size_t>(a.tile)];
-                l.last = scratch ? l.last : static_cast<int>(p.tasks.size());
-            }
-        }
-    }
-    return live;
-}
+std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live);
 
 /// Tiles of one device that are placed as one, the next `count` of all_blocks::tiles.
 struct block {
@@ -86,122 +46,13 @@ struct all_blocks {
 
 /// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long, make a block in the order of
 /// their parameters, so that one pass can read them.
-inline all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live) {
-    all_blocks all{{}, std::vector<std::vector<block>>(static_cast<std::size_t>(p.devices))};
-    std::vector<char> taken(p.tiles.size(), 0);
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
-    const auto life = [&](int i) { return live[static_cast<std::size_t>(i)]; };
-    const auto add = [&](int i, bool opens) {
-        std::vector<block>& blocks = all.by_device[static_cast<std::size_t>(tile_at(i).device)];
-        if (opens) {
-            blocks.push_back({static_cast<int>(all.tiles.size()), 0, 0});
-        }
-        block& b = blocks.back();
-        b.bytes = align(b.bytes, p.alignment) + tile_at(i).bytes;
-        ++b.count;
-        all.tiles.push_back(i);
-        taken[static_cast<std::size_t>(i)] = 1;
-    };
-    const auto is_due = [&](int i) {
-        const tile& t = tile_at(i);
-        return t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && life(i).first >= 0 &&
-               taken[static_cast<std::size_t>(i)] == 0;
-    };
-    std::vector<int> sums;
-    for (const task& t : p.tasks) {
-        if (t.parts.empty()) {
-            continue;
-        }
-        sums.clear();
-        for (const int w : t.writes) {
-            if (tile_at(w).kind == tile_kind::parameter_gradient && is_due(w)) {
-                sums.push_back(w);
-            }
-        }
-        const auto together = [&](int i) { return std::array<int, 3>{tile_at(i).device, life(i).first, life(i).last}; };
-        std::sort(sums.begin(), sums.end(), [&](int a, int b) {
-            const auto x = together(a);
-            const auto y = together(b);
-            return x < y || (x == y && (tile_at(a).tensor < tile_at(b).tensor ||
-                                        (tile_at(a).tensor == tile_at(b).tensor && a < b)));
-        });
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-            add(sums[i], i == 0 || together(sums[i]) != together(sums[i - 1]));
-        }
-    }
-    for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
-        is_due(i) ? add(i, true) : void();
-    }
-    return all;
-}
+all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live);
 
 /// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during its whole life.
-inline void place_tiles(plan& p, const std::vector<lifetime>& live) {
-    p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
-    all_blocks all = blocks_of(p, live);
-    for (std::size_t d = 0; d < all.by_device.size(); ++d) {
-        std::vector<block>& blocks = all.by_device[d];
-        std::sort(blocks.begin(), blocks.end(), [&](const block& a, const block& b) {
-            const auto first = [&](const block& x) { return all.tiles[static_cast<std::size_t>(x.first)]; };
-            return a.bytes != b.bytes ? a.bytes > b.bytes : first(a) < first(b);
-        });
-        std::vector<placed_tile> placed; // by offset
-        for (const block& b : blocks) {
-            const int* const tiles = all.tiles.data() + b.first;
-            const lifetime& mine = live[static_cast<std::size_t>(tiles[0])];
-            const index_t size = align(b.bytes, p.alignment);
-            index_t where = 0;
-            for (const placed_tile& o : placed) {
-                if (mine.first > o.live.last || o.live.first > mine.last) {
-                    continue;
-                }
-                if (where + size <= o.taken.begin) {
-                    break;
-                }
-                where = where > o.taken.end ? where : o.taken.end;
-            }
-            p.arena_bytes[d] = std::max(p.arena_bytes[d], where + size);
-            const auto behind = [](index_t offset, const placed_tile& o) { return offset < o.taken.begin; };
-            placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
-            for (int k = 0; k < b.count; ++k) {
-                tile& t = p.tiles[static_cast<std::size_t>(tiles[k])];
-                t.offset = where;
-                where += align(t.bytes, p.alignment);
-            }
-        }
-    }
-}
+void place_tiles(plan& p, const std::vector<lifetime>& live);
 
 /// Places of parameters and optimizer state: parameters in their order, those that messages of several update before others, then their states alike.
-inline void place_persistent(plan& p) {
-    std::vector<char> alone(p.tiles.size(), 1);
-    for (const task& t : p.tasks) {
-        for (const int w : t.parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
-            alone[static_cast<std::size_t>(w)] = 0;
-        }
-    }
-    std::vector<int> tiles;
-    for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
-        const tile& t = p.tiles[static_cast<std::size_t>(i)];
-        if (t.alias < 0 && t.device >= 0 && is_persistent(t.kind)) {
-            tiles.push_back(i);
-        }
-    }
-    std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
-        const tile& x = p.tiles[static_cast<std::size_t>(a)];
-        const tile& y = p.tiles[static_cast<std::size_t>(b)];
-        const auto of = [&](int i) { return alone[static_cast<std::size_t>(i)]; };
-        return x.kind != y.kind ? x.kind < y.kind
-               : of(a) != of(b) ? of(a) < of(b)
-                                : x.tensor < y.tensor || (x.tensor == y.tensor && a < b);
-    });
-    for (const int i : tiles) {
-        tile& t = p.tiles[static_cast<std::size_t>(i)];
-        index_t& bytes = p.persistent_bytes[static_cast<std::size_t>(t.device)];
-        t.offset = bytes;
-        bytes += align(t.bytes, p.alignment);
-    }
-}
+void place_persistent(plan& p);
 
 } // namespace detail
 
@@ -209,35 +60,12 @@ inline void place_persistent(plan& p) {
 /// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared; on GPUs gradients that are summed and updated
 /// beside the computation live to the end, unless that makes an arena more than a 32nd larger). Persistent tiles get places
 /// of their own in the persistent arena. Sets arena_bytes and persistent_bytes: the predicted peaks.
-inline void plan_memory(plan& p) {
-    const std::vector<detail::lifetime> live = detail::lifetimes(p);
-    p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
-    for (tile& t : p.tiles) {
-        if (t.alias < 0 && t.device >= 0 && t.bytes == 0) {
-            t.bytes = t.elements * bytes_of(t.type);
-        }
-    }
-    detail::place_persistent(p);
-    detail::place_tiles(p, live);
-    if (std::any_of(p.tasks.begin(), p.tasks.end(), [](const task& t) { return t.beside; })) {
-        const std::vector<index_t> least = p.arena_bytes;
-        detail::place_tiles(p, detail::kept_beside(p, live));
-        bool fits = true;
-        for (std::size_t d = 0; d < least.size(); ++d) {
-            fits = fits && p.arena_bytes[d] <= least[d] + least[d] / 32;
-        }
-        fits ? void() : detail::place_tiles(p, live);
-    }
-    for (tile& t : p.tiles) {
-        if (t.alias >= 0) {
-            const tile& r = p.tiles[static_cast<std::size_t>(p.root(t.alias))];
-            t.bytes = r.bytes;
-            t.offset = r.offset;
-            t.format = r.format;
-        }
-    }
-}
+void plan_memory(plan& p);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/memory.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

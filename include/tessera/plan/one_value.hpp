@@ -13,25 +13,12 @@ namespace tessera {
 
 /// Refuses a plan for training in which a batch norm takes its statistics over one value for each channel: of one sample, micro-batch or shard without other
 /// dimensions. All of it would become beta, whatever came in (PyTorch refuses it, too). Throws tessera::error, which names the layer.
-inline void require_several_values(const plan& p, const graph_view& g) {
-    for (const task& t : p.tasks) {
-        if (t.kind != task_kind::compute || t.what != pass::forward || t.op < 0 ||
-            momentum_of(g.ops[t.op].attributes) <= 0) {
-            continue;
-        }
-        const shape& x = g.tensors[g.ops[t.op].inputs[0]].extents;
-        const index_t samples = call_of(p, t, g, g.describe(t.op)).samples;
-        if (samples != 1 || x.volume() != x[0] * x[1]) {
-            continue;
-        }
-        const char* const of = t.samples > 0 ? "a shard" : p.micro_batches > 1 ? "a micro-batch" : "a batch";
-        throw error("tessera: " + path_of(g, t.op) + " would take its statistics over one value for each channel, of " +
-                    of + " of 1 sample, and make beta of it whatever it is; hand in more samples" +
-                    (x[0] > 1 ? ", or take statistics over the whole batch (statistics_over::mini_batch)" : "") +
-                    ", or normalize by running statistics that stay as they are");
-    }
-}
+void require_several_values(const plan& p, const graph_view& g);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/one_value.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -191,11 +191,7 @@ struct task {
         -1; ///< in a queue: the least goes first, of equal ones the first in the plan's order; -1: not in a queue
     int position = -1; ///< in its list
 
-    task() {
-        for (int i = 0; i < max_operands; ++i) {
-            value[i] = gradient[i] = -1;
-        }
-    }
+    task();
 };
 
 /// The elements of a tile that a task touches: its slice, if it has one; a tile that is itself that slice is touched whole.
@@ -251,22 +247,16 @@ struct plan {
     bool is_queue(int list) const { return list >= 2 * devices; }
     bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].stream == task_stream::queue; }
 
-    int root(int t) const {
-        while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
-            t = tiles[static_cast<std::size_t>(t)].alias;
-        }
-        return t;
-    }
+    int root(int t) const;
 };
 
 /// "device 1", or "device 1's communication".
-inline std::string text_of_list(const plan& p, int list) {
-    return "device " + std::to_string(p.device_of_list(list)) +
-           (list < p.devices   ? ""
-            : p.is_queue(list) ? "'s queue"
-                               : "'s communication");
-}
+std::string text_of_list(const plan& p, int list);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/plan.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

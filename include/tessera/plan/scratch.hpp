@@ -10,35 +10,16 @@
 namespace tessera {
 
 /// A tile of working memory on a device.
-inline int add_scratch(plan& p, int device, index_t bytes) {
-    tile x;
-    x.kind = tile_kind::scratch;
-    x.device = device;
-    x.region = whole(make_shape((bytes + 3) / 4));
-    x.elements = (bytes + 3) / 4;
-    x.bytes = bytes;
-    p.tiles.push_back(x);
-    return static_cast<int>(p.tiles.size()) - 1;
-}
+int add_scratch(plan& p, int device, index_t bytes);
 
 /// Binds a logical plan for a machine that nobody has: formats stay plain, and tasks get the working memory that the cost model assumes. What follows
 /// is what follows any binding: complete(), or finish().
-inline void bind_by_model(const graph_view& g, plan& p) {
-    std::vector<description> known;
-    known.reserve(static_cast<std::size_t>(g.op_count));
-    for (int op = 0; op < g.op_count; ++op) {
-        known.push_back(g.describe(op));
-    }
-    for (task& t : p.tasks) {
-        const bool computes = t.kind == task_kind::compute && t.what != pass::update;
-        const index_t bytes =
-            computes ? cost::workspace_bytes(known[static_cast<std::size_t>(t.op)], t.ranges) : index_t{0};
-        if (bytes > 0) {
-            t.scratch = add_scratch(p, t.device, bytes);
-        }
-    }
-}
+void bind_by_model(const graph_view& g, plan& p);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/scratch.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -13,42 +13,12 @@ namespace tessera {
 /// The tasks numbered from `first` on and below `last`, on the plan's tiles: what the ones before them have left is there. They wait for each other as
 /// they do in the whole plan. Throws tessera::error where there are no such tasks, and for a plan of several steps or with queues,
 /// whose tasks have no one order.
-inline plan stretch_of(const plan& p, int first, int last) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    if (first < 0 || last < first || at(last) > p.tasks.size()) {
-        throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no stretch from " +
-                    std::to_string(first) + " to " + std::to_string(last) + "; they count from 0");
-    }
-    if (p.period != 1 || p.lists() > 2 * p.devices) {
-        throw error("tessera: a plan of several steps, or with queues, runs whole and not in parts");
-    }
-    plan q = p;
-    q.results.clear();
-    q.gradients.clear();
-    q.tasks.assign(p.tasks.begin() + first, p.tasks.begin() + last);
-    std::vector<int> before(p.order.size(), 0); // tasks of each list that are not there
-    for (std::size_t l = 0; l < p.order.size(); ++l) {
-        q.order[l].clear();
-        for (const int t : p.order[l]) {
-            before[l] += t < first ? 1 : 0;
-            if (t >= first && t < last) {
-                q.order[l].push_back(t - first);
-            }
-        }
-    }
-    for (task& t : q.tasks) {
-        t.position -= before[at(p.list_of(t))];
-        std::vector<wait_for> waits;
-        for (const wait_for& w : t.waits) {
-            if (w.count > before[at(w.list)]) {
-                waits.push_back({w.list, w.count - before[at(w.list)]});
-            }
-        }
-        t.waits = static_cast<std::vector<wait_for>&&>(waits);
-    }
-    return q;
-}
+plan stretch_of(const plan& p, int first, int last);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/stretch.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

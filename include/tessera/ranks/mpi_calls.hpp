@@ -17,15 +17,12 @@
 
 namespace tessera::mpi::detail {
 
-inline void check(int code, const char* call) {
-    if (code != MPI_SUCCESS) {
-        char text[MPI_MAX_ERROR_STRING] = "";
-        int length = 0;
-        MPI_Error_string(code, text, &length);
-        throw error(std::string("tessera: ") + call + " failed: " + text);
-    }
-}
+void check(int code, const char* call);
 
 } // namespace tessera::mpi::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/ranks/mpi_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

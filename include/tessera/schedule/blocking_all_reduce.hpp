@@ -10,14 +10,7 @@ namespace tessera::schedule {
 
 /// When all has gone backward, one all-reduce for each gradient, in the order of the parameters; every worker updates its whole copy.
 /// Each sends 2(n-1)/n S bytes, none of it beside computation.
-inline synchronization blocking_all_reduce(const std::vector<ready_gradient>& gradients) {
-    synchronization s;
-    s.sum_at = sync_time::after_backward;
-    for (std::size_t i = gradients.size(); i-- > 0;) {
-        s.messages.push_back(detail::message_of(exchange::all_reduce, gradients[i]));
-    }
-    return s;
-}
+synchronization blocking_all_reduce(const std::vector<ready_gradient>& gradients);
 
 inline constexpr policy_record blocking_all_reduce_record{
     .name = "blocking-all-reduce",
@@ -34,11 +27,13 @@ namespace tessera {
 struct blocking_all_reduce {
     static constexpr problem check() { return {}; }
     static constexpr sync_modes modes() { return {true, sync_time::after_backward, sync_time::ready, false, 0}; }
-    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
-        return schedule::blocking_all_reduce(gradients);
-    }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&);
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/blocking_all_reduce.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

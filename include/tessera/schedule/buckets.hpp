@@ -22,32 +22,14 @@ constexpr problem check_buckets(const bucket_sizes& size) {
 /// Gradients fill buckets in the order in which they become ready (the reverse of the parameters'); a bucket is full when it has reached its
 /// size, and no gradient is cut. Each is all-reduced as soon as it is full and those before it have been sent; parameters are updated when the
 /// backward pass is over. Throws tessera::error for buckets of less than 1 byte.
-inline synchronization buckets(const std::vector<ready_gradient>& gradients, const bucket_sizes& size = {}) {
-    require(check_buckets(size));
-    synchronization s;
-    s.update_at = sync_time::after_backward;
-    index_t filled = 0;
-    bool open = false;
-    for (const ready_gradient& x : gradients) {
-        if (!open) {
-            s.messages.push_back({exchange::all_reduce, 0, {}});
-            filled = 0;
-        }
-        s.messages.back().slices.push_back({x.parameter, 0, 1});
-        filled += x.bytes();
-        open = filled < (s.messages.size() == 1 ? size.first : size.bytes);
-    }
-    return s;
-}
+synchronization buckets(const std::vector<ready_gradient>& gradients, const bucket_sizes& size = {});
 
 inline constexpr option_row bucket_option{"bucket-bytes", "of each bucket of gradients", index_t{25} << 20, 1, 1e15};
 inline constexpr option_row first_bucket_option{"first-bucket-bytes", "of the first bucket of gradients",
                                                 index_t{1} << 20, 1, 1e15};
 
 /// The sizes that a policy of buckets is asked for by these options.
-inline bucket_sizes asked_buckets(const policy_setting& x) {
-    return {x.options.as<index_t>(bucket_option), x.options.as<index_t>(first_bucket_option)};
-}
+bucket_sizes asked_buckets(const policy_setting& x);
 
 inline constexpr policy_record buckets_record{
     .name = "buckets",
@@ -72,5 +54,9 @@ struct buckets {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/buckets.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

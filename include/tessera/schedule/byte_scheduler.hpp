@@ -26,11 +26,7 @@ constexpr problem check_credit(const credit_rule& x) {
 
 /// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit, which returns when a partition
 /// has arrived. Throws tessera::error for partitions and credit of less than one parameter and for fewer than one server.
-inline synchronization byte_scheduler(const std::vector<ready_gradient>& gradients, const credit_rule& rule) {
-    require(check_credit(rule));
-    return prioritized_slices(gradients, {rule.how, rule.servers, rule.partition, rule.speed.bytes_per_ns,
-                                          rule.credit * bytes_of(element::f32)});
-}
+synchronization byte_scheduler(const std::vector<ready_gradient>& gradients, const credit_rule& rule);
 
 inline constexpr option_row partition_option{"partition", "elements of a partition of ByteScheduler, at most",
                                              1'000'000, 1, 1e15};
@@ -93,5 +89,9 @@ struct byte_scheduler {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/byte_scheduler.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -10,16 +10,7 @@ namespace tessera::schedule {
 
 /// One micro-batch at a time through all stages, forward and backward. M K (Tf + Tb) for M micro-batches through K stages, of which each works
 /// 1/K of the time; one micro-batch in flight.
-inline pipeline_schedule fill_drain(int stages, int micro_batches = 1) {
-    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
-    for (int i = 0; i < stages; ++i) {
-        for (int m = 0; m < micro_batches; ++m) {
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::forward});
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::backward});
-        }
-    }
-    return s;
-}
+pipeline_schedule fill_drain(int stages, int micro_batches = 1);
 
 inline constexpr schedule_record fill_drain_record{
     .name = "fill-drain",
@@ -44,5 +35,9 @@ struct fill_drain : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/fill_drain.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -23,26 +23,7 @@ constexpr problem check_gems(int stages, int micro_batches, int parts) {
 ///
 /// These times end with the last backward action. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
 /// devices takes, of which the last stage's to go backward is not hidden.
-inline pipeline_schedule gems(int stages, int mini_batches, int parts = 1) {
-    require(check_pipeline(stages, mini_batches, parts));
-    pipeline_schedule s = empty_schedule(stages, stages, mini_batches * parts);
-    for (int m = 0; m < s.micro_batches; ++m) {
-        s.mirrored.push_back(static_cast<char>(m / parts % 2));
-    }
-    for (int w = 0; w < stages; ++w) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
-        for (int first = 0; first < s.micro_batches; first += parts) {
-            const int stage = s.is_mirrored(first) ? stages - 1 - w : w;
-            for (int j = 0; j < parts; ++j) {
-                list.push_back({stage, first + j, action_kind::forward});
-            }
-            for (int j = parts; j-- > 0;) {
-                list.push_back({stage, first + j, action_kind::backward});
-            }
-        }
-    }
-    return s;
-}
+pipeline_schedule gems(int stages, int mini_batches, int parts = 1);
 
 /// Micro-batches of a mini-batch.
 inline constexpr option_row parts_option{"parts", "micro-batches of each mini-batch of GEMS", 1, 1, 65536};
@@ -87,5 +68,9 @@ struct gems : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/gems.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

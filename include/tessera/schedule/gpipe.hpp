@@ -9,20 +9,7 @@
 namespace tessera::schedule {
 
 /// All micro-batches forward, then all backward, the last one first. Idle share (K-1)/(M+K-1), M micro-batches in flight everywhere.
-inline pipeline_schedule gpipe(int stages, int micro_batches, rematerialize which = rematerialize::except_last) {
-    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
-    for (int i = 0; i < stages; ++i) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
-        for (int m = 0; m < micro_batches; ++m) {
-            list.push_back({i, m, action_kind::forward});
-        }
-        for (int m = micro_batches - 1; m >= 0; --m) {
-            list.push_back({i, m, action_kind::backward});
-        }
-    }
-    keep_results(s, which);
-    return s;
-}
+pipeline_schedule gpipe(int stages, int micro_batches, rematerialize which = rematerialize::except_last);
 
 inline constexpr schedule_record gpipe_record{
     .name = "gpipe",
@@ -47,5 +34,9 @@ struct gpipe : schedule::detail::one_stage_each {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/gpipe.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -24,28 +24,7 @@ constexpr problem check_interleaved(int workers, int chunks, int micro_batches) 
 ///
 /// With M = K Megatron-LM's schedules.py of the paper's time takes everything forward before anything backward. Here the general rule holds
 /// there too: the same time where stages take equally long, less where they do not (up to 12 % where they differ by half), and fewer chunks in flight.
-inline pipeline_schedule interleaved(int workers, int chunks, int micro_batches) {
-    require(check_interleaved(workers, chunks, micro_batches));
-    pipeline_schedule s = empty_schedule(workers, workers * chunks, micro_batches);
-    const int total = micro_batches * chunks;
-    const auto make = [&](int worker, int k, bool backward) {
-        const int group = workers * chunks;
-        const int chunk = k % group / workers;
-        const int micro_batch = k / group * workers + k % workers;
-        const int own = backward ? chunks - 1 - chunk : chunk;
-        return action{own * workers + worker, micro_batch, backward ? action_kind::backward : action_kind::forward};
-    };
-    for (int w = 0; w < workers; ++w) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
-        // With one chunk this is 1F1B; with more, backward starts when the last chunk has had its turn.
-        const int ahead =
-            std::min(chunks > 1 ? (workers - 1 - w) * 2 + (chunks - 1) * workers : workers - 1 - w, total);
-        take_turns(
-            total, ahead, [&](int k) { list.push_back(make(w, k, false)); },
-            [&](int k) { list.push_back(make(w, k, true)); });
-    }
-    return s;
-}
+pipeline_schedule interleaved(int workers, int chunks, int micro_batches);
 
 /// Stages of every worker.
 inline constexpr option_row chunks_option{"chunks", "stages of every worker of an interleaved pipeline", 2, 1, 1024};
@@ -96,5 +75,9 @@ struct interleaved {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/interleaved.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

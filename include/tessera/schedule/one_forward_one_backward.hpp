@@ -12,21 +12,7 @@ namespace tessera::schedule {
 
 /// Stage i takes min(K-1-i, M) micro-batches forward, then one forward and one backward in turn, then the rest backward. Idle as GPipe,
 /// but min(K-i, M) micro-batches in flight.
-inline pipeline_schedule one_forward_one_backward(int stages, int micro_batches) {
-    pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
-    for (int i = 0; i < stages; ++i) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
-        take_turns(
-            micro_batches, std::min(stages - 1 - i, micro_batches),
-            [&](int m) {
-                list.push_back({i, m, action_kind::forward});
-            },
-            [&](int m) {
-                list.push_back({i, m, action_kind::backward});
-            });
-    }
-    return s;
-}
+pipeline_schedule one_forward_one_backward(int stages, int micro_batches);
 
 inline constexpr schedule_record one_forward_one_backward_record{
     .name = "1f1b",
@@ -48,11 +34,13 @@ struct one_forward_one_backward : schedule::detail::one_stage_each {
     static constexpr schedule_facts facts(int stages, int micro_batches) {
         return {stages, micro_batches, micro_batches > 1 ? rule::joint_statistics_too_late : rule::none};
     }
-    static pipeline_schedule make(int stages, int micro_batches) {
-        return schedule::one_forward_one_backward(stages, micro_batches);
-    }
+    static pipeline_schedule make(int stages, int micro_batches);
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/one_forward_one_backward.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

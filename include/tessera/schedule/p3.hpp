@@ -19,12 +19,7 @@ struct p3_rule {
 /// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. What is ready is seen at run time (synchronization::
 /// urgent_first), so that the order needs no predicted speeds; there is no barrier between steps. Throws tessera::error for slices of less than one
 /// parameter and for fewer than one server.
-inline synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule) {
-    synchronization s =
-        prioritized_slices(gradients, {exchange::server, rule.servers, rule.slice, rule.speed.bytes_per_ns, 0});
-    s.urgent_first = true;
-    return s;
-}
+synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule);
 
 inline constexpr option_row slice_option{"slice", "elements of a slice of P3, at most", 50'000, 1, 1e15};
 
@@ -58,5 +53,9 @@ struct p3 {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/p3.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

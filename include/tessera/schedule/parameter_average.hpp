@@ -16,12 +16,7 @@ constexpr problem check_parameter_average(int every) {
 /// Every copy of a parameter is updated from its own device's samples, and every `every` steps all copies become their average. With plain SGD and
 /// every = 1 that is the average of gradients, exactly; with more steps it is an asynchronous variant, whose copies differ in between. Lowering
 /// refuses optimizers with momentum or moments, and a plan whose steps are no multiple of `every`. Throws tessera::error for less than every step.
-inline synchronization parameter_average(int every) {
-    require(check_parameter_average(every));
-    synchronization s;
-    s.average_every = every;
-    return s;
-}
+synchronization parameter_average(int every);
 
 inline constexpr option_row every_option{"every", "steps after which copies of parameters are averaged", 1, 1, 1024};
 
@@ -49,5 +44,9 @@ struct parameter_average {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/parameter_average.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

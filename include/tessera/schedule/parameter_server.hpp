@@ -21,18 +21,7 @@ constexpr problem check_server_rule(const server_rule& x) {
 
 /// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
 /// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server and for a `big` of less than one element.
-inline synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule) {
-    require(check_server_rule(rule));
-    synchronization s;
-    for (const ready_gradient& x : gradients) {
-        const bool cut = x.elements >= rule.big;
-        for (int k = 0; k < (cut ? rule.servers : 1); ++k) {
-            const int server = cut ? k : static_cast<int>(index_t{x.parameter} * 9973 % rule.servers);
-            s.messages.push_back({exchange::server, server, {{x.parameter, k, cut ? rule.servers : 1}}});
-        }
-    }
-    return s;
-}
+synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule);
 
 inline constexpr option_row big_option{"big", "elements from which a gradient is cut into a slice for every server",
                                        1'000'000, 1, 1e15};
@@ -63,5 +52,9 @@ struct parameter_server {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/parameter_server.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,14 +19,7 @@ constexpr problem check_pipeline(int workers, int stages, int micro_batches) {
 }
 
 /// A schedule without actions. Throws tessera::error where there is no worker, stage or micro-batch.
-inline pipeline_schedule empty_schedule(int workers, int stages, int micro_batches) {
-    require(check_pipeline(workers, stages, micro_batches));
-    pipeline_schedule s;
-    s.stages = stages;
-    s.micro_batches = micro_batches;
-    s.workers.resize(static_cast<std::size_t>(workers));
-    return s;
-}
+pipeline_schedule empty_schedule(int workers, int stages, int micro_batches);
 
 /// `ahead` times forward, then forward and backward in turn, then the rest backward: forward(k) and backward(k) are called for k from 0 to
 /// count - 1 in this order. What 1F1B, its interleaved form and ZB-H1 have in common.
@@ -55,33 +48,16 @@ constexpr const char* to_text(rematerialize which) {
 }
 
 /// Says for every micro-batch whether it keeps its results although operators recompute.
-inline void keep_results(pipeline_schedule& s, rematerialize which) {
-    s.keeps.assign(static_cast<std::size_t>(s.micro_batches), which == rematerialize::none ? 1 : 0);
-    if (which == rematerialize::except_last) {
-        s.keeps.back() = 1;
-    }
-}
+void keep_results(pipeline_schedule& s, rematerialize which);
 
 /// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without actions. Throws tessera::error for an action of a stage or
 /// micro-batch that the schedule does not have.
-inline std::vector<int> workers_of_stages(const pipeline_schedule& s) {
-    std::vector<int> result(static_cast<std::size_t>(s.stages < 0 ? 0 : s.stages), -1);
-    const int workers = static_cast<int>(s.workers.size());
-    for (int w = 0; w < workers; ++w) {
-        for (const action& x : s.workers[static_cast<std::size_t>(w)]) {
-            const int marked = s.mirrored.empty() ? s.micro_batches : static_cast<int>(s.mirrored.size());
-            if (x.stage < 0 || x.stage >= s.stages) {
-                require(tessera::detail::broken_action(rule::action_outside_schedule, x, x.stage, s.stages));
-            }
-            if (x.micro_batch < 0 || x.micro_batch >= marked) {
-                require(tessera::detail::broken_action(rule::action_outside_schedule, x, x.micro_batch, marked));
-            }
-            result[static_cast<std::size_t>(x.stage)] = s.is_mirrored(x.micro_batch) ? workers - 1 - w : w;
-        }
-    }
-    return result;
-}
+std::vector<int> workers_of_stages(const pipeline_schedule& s);
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/pipeline.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -40,19 +40,15 @@ inline constexpr const policy_record* library_policies[] = {
 };
 
 /// Those that give the numbers of one device, as a list to which others can be added.
-inline std::vector<const policy_record*> policies_of_same_numbers() {
-    std::vector<const policy_record*> all;
-    for (const policy_record* r : library_policies) {
-        r->same_numbers ? all.push_back(r) : void();
-    }
-    return all;
-}
+std::vector<const policy_record*> policies_of_same_numbers();
 
 /// The library's policy of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
-inline const policy_record& policy_named(std::string_view name, const std::string& advice = {}) {
-    return find_record(record_list(library_policies), name, "synchronization policy", advice);
-}
+const policy_record& policy_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/policies.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -26,20 +26,18 @@ struct policy_record {
 };
 
 /// What a policy makes. Throws tessera::error for options that it does not take.
-inline synchronization make(const policy_record& r, const policy_setting& on) {
-    require_options(r, on.options, "policy");
-    return r.make(on);
-}
+synchronization make(const policy_record& r, const policy_setting& on);
 
 /// Parameter servers; unless it is given there are as many as devices that share parameters.
 inline constexpr option_row servers_option{
     "servers", "parameter servers; 0: one on every device that shares parameters", 0, 0, 1 << 20};
 
-inline int servers_of(const policy_setting& x) {
-    const int given = x.options.as<int>(servers_option);
-    return given > 0 ? given : x.members;
-}
+int servers_of(const policy_setting& x);
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/policy_record.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

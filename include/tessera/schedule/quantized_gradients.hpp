@@ -12,13 +12,7 @@ namespace tessera::schedule {
 namespace detail {
 
 /// All-reduces of buckets whose gradients are compressed.
-inline synchronization compressed(synchronization s, const compression_setting& how) {
-    require(check_compression(how));
-    s.compress = how.how;
-    s.compress_block = how.block;
-    s.keep_one_in = how.keep_one_in;
-    return s;
-}
+synchronization compressed(synchronization s, const compression_setting& how);
 
 } // namespace detail
 
@@ -30,16 +24,12 @@ constexpr problem check_quantized(int block, const bucket_sizes& size) {
 /// Buckets of whole gradients as of buckets(), each of which a device sends to all others as one byte an element and one scale for each block of
 /// `block` elements; what rounding leaves out it adds to its next gradient. Of n workers each sends (n-1) S (1/4 + 1/block) bytes, in place of 2(n-1)/n S: less for n
 /// up to 7. Not the numbers of one device. Throws tessera::error for blocks of less than 1 element and buckets of less than 1 byte.
-inline synchronization eight_bit_gradients(const std::vector<ready_gradient>& gradients, int block = usual_block,
-                                           const bucket_sizes& size = {}) {
-    return detail::compressed(buckets(gradients, size), {compression::eight_bits, block, usual_keep_one_in});
-}
+synchronization eight_bit_gradients(const std::vector<ready_gradient>& gradients, int block = usual_block,
+                                    const bucket_sizes& size = {});
 
 /// The same with the sign of each element and two means for each block: (n-1) S (1/32 + 2/block) bytes.
-inline synchronization one_bit_gradients(const std::vector<ready_gradient>& gradients, int block = usual_block,
-                                         const bucket_sizes& size = {}) {
-    return detail::compressed(buckets(gradients, size), {compression::one_bit, block, usual_keep_one_in});
-}
+synchronization one_bit_gradients(const std::vector<ready_gradient>& gradients, int block = usual_block,
+                                  const bucket_sizes& size = {});
 
 inline constexpr option_row block_option{"block", "elements of a gradient that share a scale", usual_block, 1, 1 << 30};
 
@@ -100,5 +90,9 @@ struct one_bit_gradients
     : detail::typed_quantization<compression::one_bit, schedule::one_bit_gradients, Block, Bytes, First> {};
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/quantized_gradients.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -72,27 +72,15 @@ constexpr problem check(const settings& x) {
 constexpr bool is_possible(const settings& x) { return !check(x); }
 
 /// The schedule. Throws tessera::error for sizes and options that it does not take.
-inline pipeline_schedule make(const settings& x, const action_times& times = {}) {
-    if (x.which == nullptr) {
-        throw error("tessera: a schedule is made of no record; say which");
-    }
-    require_options(*x.which, x.options, "schedule");
-    pipeline_schedule s = x.which->make(x, times);
-    keep_results(s, x.again);
-    return s;
-}
+pipeline_schedule make(const settings& x, const action_times& times = {});
 
 /// "GEMS, 4 workers, 8 micro-batches in mini-batches of 2, all recomputed".
-inline std::string to_text(const settings& x) {
-    std::string s(x.which->title);
-    s += ", " + std::to_string(x.workers) + (x.workers == 1 ? " worker, " : " workers, ");
-    s += std::to_string(x.micro_batches) + (x.micro_batches == 1 ? " micro-batch" : " micro-batches");
-    s += x.which->details != nullptr ? x.which->details(x) : std::string();
-    return s + (x.again == rematerialize::none  ? ""
-                : x.again == rematerialize::all ? ", all recomputed"
-                                                : ", all but the last recomputed");
-}
+std::string to_text(const settings& x);
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/record.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

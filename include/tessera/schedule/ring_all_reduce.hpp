@@ -10,13 +10,7 @@ namespace tessera::schedule {
 
 /// Every gradient by itself as soon as it is ready, in 2(n-1) rounds of S/n bytes from each worker to the next, each of them a task of the plan:
 /// each worker sends and receives 2(n-1)/n S.
-inline synchronization ring_all_reduce(const std::vector<ready_gradient>& gradients) {
-    synchronization s;
-    for (const ready_gradient& x : gradients) {
-        s.messages.push_back(detail::message_of(exchange::ring, x));
-    }
-    return s;
-}
+synchronization ring_all_reduce(const std::vector<ready_gradient>& gradients);
 
 inline constexpr policy_record ring_all_reduce_record{
     .name = "ring-all-reduce",
@@ -33,11 +27,13 @@ namespace tessera {
 struct ring_all_reduce {
     static constexpr problem check() { return {}; }
     static constexpr sync_modes modes() { return {true, sync_time::ready, sync_time::ready, false, 0}; }
-    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&) {
-        return schedule::ring_all_reduce(gradients);
-    }
+    static synchronization make(const std::vector<schedule::ready_gradient>& gradients, const schedule::worker_speed&);
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/ring_all_reduce.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

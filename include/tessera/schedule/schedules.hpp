@@ -22,15 +22,15 @@ inline constexpr const schedule_record* library_schedules[] = {
 };
 
 /// The same as a list to which others can be added.
-inline std::vector<const schedule_record*> every_schedule() {
-    return {std::begin(library_schedules), std::end(library_schedules)};
-}
+std::vector<const schedule_record*> every_schedule();
 
 /// The library's schedule of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
-inline const schedule_record& schedule_named(std::string_view name, const std::string& advice = {}) {
-    return find_record(record_list(library_schedules), name, "schedule", advice);
-}
+const schedule_record& schedule_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/schedules.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -83,96 +83,28 @@ std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
 }
 
 /// Sums of the loads before every operator, checked.
-inline std::vector<operator_load> sums_of(const std::vector<operator_load>& loads, std::size_t stages) {
-    const auto operators = static_cast<index_t>(loads.size());
-    const auto wanted = static_cast<index_t>(stages);
-    if (wanted < 1 || wanted > operators) {
-        const rule broken = wanted < 1 ? rule::pipeline_is_empty : rule::more_stages_than_operators;
-        require(problem{broken, -1, -1, wanted, wanted < 1 ? 1 : operators});
-    }
-    std::vector<operator_load> until(loads.size() + 1);
-    for (std::size_t i = 0; i < loads.size(); ++i) {
-        const operator_load& x = loads[i];
-        for (const index_t n : {x.time, x.held_bytes, x.kept_bytes}) {
-            require(n < 0 ? problem{rule::load_is_negative, static_cast<int>(i), -1, n, 0} : problem{});
-        }
-        until[i + 1] = {until[i].time + x.time, until[i].held_bytes + x.held_bytes, until[i].kept_bytes + x.kept_bytes};
-    }
-    return until;
-}
+std::vector<operator_load> sums_of(const std::vector<operator_load>& loads, std::size_t stages);
 
 } // namespace detail
 
 /// The stage of every operator, given the first operator of each stage; what stands before the first is in stage 0, too. Throws tessera::error
 /// where they are not in order.
-inline std::vector<int> stages_from(const graph_view& g, const std::vector<int>& first) {
-    require(g, check_stage_starts(first.data(), static_cast<int>(first.size())));
-    std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
-    for (std::size_t op = 0; op < stage.size(); ++op) {
-        for (std::size_t k = 1; k < first.size(); ++k) {
-            stage[op] += first[k] <= static_cast<int>(op) ? 1 : 0;
-        }
-    }
-    return stage;
-}
+std::vector<int> stages_from(const graph_view& g, const std::vector<int>& first);
 
 /// The stage of every operator where the operators, in their order, are cut into as many parts as there are rooms, none empty, so that every
 /// part fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
 /// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
 /// a chain there are no others. Throws tessera::error where there are fewer operators than stages, a number is negative, or a room has no device.
 /// O(stages * operators^2) at most, and no more than O(operators^2) where times are alike.
-inline balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms) {
-    const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
-    for (const stage_room& r : rooms) {
-        for (const int n : {r.devices, r.held_parts}) {
-            require(n < 1 ? problem{rule::stage_without_devices, -1, -1, n, 1} : problem{});
-        }
-        require(r.in_flight < 0 ? problem{rule::load_is_negative, -1, -1, r.in_flight, 0} : problem{});
-    }
-    const auto time = [&](std::size_t s, std::size_t begin, std::size_t end) {
-        return (until[end].time - until[begin].time) / rooms[s].devices;
-    };
-    const auto bytes = [&](std::size_t s, std::size_t begin, std::size_t end) {
-        const stage_room& r = rooms[s];
-        return (until[end].held_bytes - until[begin].held_bytes) / r.held_parts +
-               (until[end].kept_bytes - until[begin].kept_bytes) / r.devices * r.in_flight;
-    };
-    balanced_stages result;
-    const auto fitting = [&](std::size_t s, std::size_t begin, std::size_t end) {
-        const index_t limit = rooms[s].bytes;
-        return limit > 0 && bytes(s, begin, end) > limit ? -1 : time(s, begin, end);
-    };
-    result.stage = detail::best_cut(loads.size(), rooms.size(), fitting);
-    result.leanest = detail::best_cut(loads.size(), rooms.size(), bytes);
-    const auto worst = [&](const std::vector<int>& stage, const auto& cost) {
-        index_t most = 0;
-        for (std::size_t begin = 0; begin < stage.size();) {
-            std::size_t end = begin;
-            while (end < stage.size() && stage[end] == stage[begin]) {
-                ++end;
-            }
-            most = std::max(most, cost(static_cast<std::size_t>(stage[begin]), begin, end));
-            begin = end;
-        }
-        return most;
-    };
-    result.slowest = worst(result.stage, time);
-    result.least_bytes = worst(result.leanest, bytes);
-    return result;
-}
+balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms);
 
 /// The same by time alone, for stages of one device each.
-inline std::vector<int> balance_stages(const std::vector<index_t>& times, int stages) {
-    std::vector<operator_load> loads;
-    for (const index_t t : times) {
-        loads.push_back({t, 0, 0});
-    }
-    const std::vector<operator_load> until = detail::sums_of(loads, static_cast<std::size_t>(std::max(stages, 0)));
-    return detail::best_cut(
-        times.size(), static_cast<std::size_t>(stages),
-        [&](std::size_t, std::size_t begin, std::size_t end) { return until[end].time - until[begin].time; });
-}
+std::vector<int> balance_stages(const std::vector<index_t>& times, int stages);
 
 } // namespace tessera::schedule
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/stages.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,13 +18,8 @@ constexpr problem check_stale_gradients(int staleness, const bucket_sizes& size)
 /// several steps (strategy::period, more than `staleness`), at whose end everything is used; the delay is the bound itself, so that every run gives the same
 /// numbers. With 0 those of buckets(), else not those of one device. Memory: the sums of `staleness` steps. Throws tessera::error for a bound below
 /// 0, and buckets of less than 1 byte.
-inline synchronization stale_gradients(const std::vector<ready_gradient>& gradients, int staleness = 1,
-                                       const bucket_sizes& size = {}) {
-    require(check_stale_gradients(staleness, size));
-    synchronization s = buckets(gradients, size);
-    s.staleness = staleness;
-    return s;
-}
+synchronization stale_gradients(const std::vector<ready_gradient>& gradients, int staleness = 1,
+                                const bucket_sizes& size = {});
 
 inline constexpr option_row staleness_option{
     "staleness", "steps whose gradients may be missing; the strategy's period is more", 1, 0, 1023};
@@ -60,5 +55,9 @@ struct stale_gradients {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/stale_gradients.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

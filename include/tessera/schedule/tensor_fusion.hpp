@@ -23,50 +23,13 @@ namespace detail {
 
 /// Fuses what one cycle has found ready: what follows the first joins it while the types agree and the sum keeps to the threshold; others are
 /// skipped, and looked past while the sum with all skipped keeps to it. What is larger travels alone.
-inline void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std::vector<message>& out) {
-    while (!ready.empty()) {
-        message m{exchange::all_reduce, 0, {{ready[0].parameter, 0, 1}}};
-        index_t sum = ready[0].bytes();
-        index_t skipped_bytes = 0;
-        std::vector<ready_gradient> skipped;
-        std::size_t i = 1;
-        for (; i < ready.size(); ++i) {
-            if (ready[i].type == ready[0].type && sum + ready[i].bytes() <= threshold) {
-                sum += ready[i].bytes();
-                m.slices.push_back({ready[i].parameter, 0, 1});
-                continue;
-            }
-            skipped_bytes += ready[i].bytes();
-            if (sum + skipped_bytes > threshold) {
-                break;
-            }
-            skipped.push_back(ready[i]);
-        }
-        skipped.insert(skipped.end(), ready.begin() + static_cast<std::ptrdiff_t>(i), ready.end());
-        ready.swap(skipped);
-        out.push_back(static_cast<message&&>(m));
-    }
-}
+void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std::vector<message>& out);
 
 } // namespace detail
 
 /// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy. Throws tessera::error for a threshold or
 /// cycle below 0.
-inline synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {}) {
-    require(check_fusion(how));
-    synchronization s;
-    for (std::size_t i = 0; i < gradients.size();) {
-        const index_t cycle = std::max<index_t>(how.cycle, 1);
-        const auto cycle_of = [&](std::size_t k) { return (gradients[k].ready + cycle - 1) / cycle; };
-        std::vector<ready_gradient> ready;
-        const index_t now = cycle_of(i);
-        for (; i < gradients.size() && cycle_of(i) == now; ++i) {
-            ready.push_back(gradients[i]);
-        }
-        detail::fuse_cycle(static_cast<std::vector<ready_gradient>&&>(ready), how.threshold, s.messages);
-    }
-    return s;
-}
+synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {});
 
 inline constexpr option_row fusion_threshold_option{
     "fusion-bytes", "that tensor fusion puts together, at most; 0: every gradient by itself", index_t{128} << 20, 0,
@@ -101,5 +64,9 @@ struct tensor_fusion {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/tensor_fusion.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

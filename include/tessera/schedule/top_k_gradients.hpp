@@ -16,10 +16,8 @@ constexpr problem check_top_k(int keep_one_in, const bucket_sizes& size) {
 /// Buckets of whole gradients as of buckets(), of each of which a device sends to all others one element of `keep_one_in`, rounded up, with its index: those
 /// of the largest magnitude; the others it adds to its next gradient. Of n workers each sends 2(n-1) S / keep_one_in bytes. Not the numbers of one device.
 /// Throws tessera::error for less than one element of one, and buckets of less than 1 byte.
-inline synchronization top_k_gradients(const std::vector<ready_gradient>& gradients,
-                                       int keep_one_in = usual_keep_one_in, const bucket_sizes& size = {}) {
-    return detail::compressed(buckets(gradients, size), {compression::top_k, usual_block, keep_one_in});
-}
+synchronization top_k_gradients(const std::vector<ready_gradient>& gradients, int keep_one_in = usual_keep_one_in,
+                                const bucket_sizes& size = {});
 
 inline constexpr option_row keep_option{"keep-one-in", "elements of a gradient, of which the largest is sent",
                                         usual_keep_one_in, 1, 1 << 30};
@@ -55,5 +53,9 @@ struct top_k_gradients {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/top_k_gradients.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -17,23 +17,7 @@ constexpr problem check_zero(int stage, index_t bucket) {
 /// `bucket` elements are reduce-scattered, each worker updates its slices when the backward pass is over, and (1, 2) the parameters are all-gathered.
 /// Of Psi parameters each worker sends 2(n-1)/n Psi in stages 1 and 2, in stage 3, which gathers parameters forward and backward, 3(n-1)/n Psi.
 /// Throws tessera::error for another stage and for buckets of less than 1 element.
-inline synchronization zero(const std::vector<ready_gradient>& gradients, int stage, index_t bucket = 500'000'000) {
-    require(check_zero(stage, bucket));
-    synchronization s;
-    s.sum_at = stage == 1 ? sync_time::after_backward : sync_time::ready;
-    s.update_at = stage == 1 ? sync_time::ready : sync_time::after_backward;
-    s.shards_parameters = stage == 3;
-    index_t filled = bucket;
-    for (const ready_gradient& x : gradients) {
-        if (filled >= bucket || stage > 1) { // a gradient's memory is free as soon as it is summed
-            s.messages.push_back({exchange::sliced, 0, {}});
-            filled = 0;
-        }
-        s.messages.back().slices.push_back({x.parameter, 0, 1});
-        filled += x.elements;
-    }
-    return s;
-}
+synchronization zero(const std::vector<ready_gradient>& gradients, int stage, index_t bucket = 500'000'000);
 
 inline constexpr option_row bucket_elements_option{"bucket-elements", "that ZeRO 1 reduce-scatters together, at least",
                                                    500'000'000, 1, 1e15};
@@ -78,5 +62,9 @@ struct zero {
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/zero.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -21,20 +21,12 @@ public:
     void forward(int chunk) { put(chunk, action_kind::forward, forward_[chunk]); }
     void input(int chunk) { put(chunk, action_kind::backward_input, input_[chunk]); }
     void weight(int chunk) { put(chunk, action_kind::backward_weight, weight_[chunk]); }
-    void backward(int chunk) {
-        input(chunk);
-        weight(chunk);
-    }
+    void backward(int chunk);
     int forwards(int chunk) const { return forward_[chunk]; }
     bool owes_weights(int chunk) const { return weight_[chunk] < input_[chunk]; }
 
 private:
-    void put(int chunk, action_kind what, int& next) {
-        if (next < micro_batches_) {
-            list_.push_back({stage_[chunk], next, what});
-        }
-        ++next;
-    }
+    void put(int chunk, action_kind what, int& next);
 
     std::vector<action>& list_;
     int stage_[2];
@@ -51,45 +43,7 @@ private:
 /// 0; then p - w times chunk 1 forward and backward; then, in turn, chunk 0 and chunk 1 each forward and backward; the gradients of weights that
 /// are left fill the drain. Where forward, backward_input and backward_weight take equally long and there are at least 2p - 1 micro-batches,
 /// no worker idles between its first and its last action. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
-inline pipeline_schedule zero_bubble_v(int workers, int micro_batches) {
-    pipeline_schedule s = empty_schedule(workers, 2 * workers, micro_batches);
-    const int count = micro_batches > 2 * workers - 1 ? micro_batches : 2 * workers - 1;
-    for (int w = 0; w < workers; ++w) {
-        detail::v_worker list(s.workers[static_cast<std::size_t>(w)], w, 2 * workers - 1 - w, micro_batches);
-        for (int k = 0; k < 2 * (workers - w) - 1; ++k) {
-            list.forward(0);
-        }
-        for (int k = 0; k < w; ++k) {
-            list.forward(1);
-            list.forward(0);
-        }
-        for (int k = 0; k < workers - w; ++k) {
-            list.forward(1);
-            list.backward(1);
-        }
-        while (list.forwards(1) < list.forwards(0) || list.forwards(0) < count) {
-            if (list.forwards(0) < count) {
-                list.forward(0);
-            }
-            list.backward(0);
-            list.forward(1);
-            list.backward(1);
-        }
-        for (int k = 0; k < w; ++k) {
-            list.input(0);
-            list.input(1);
-        }
-        for (int k = 0; k < workers - w; ++k) {
-            list.backward(0);
-        }
-        for (const int chunk : {1, 0}) {
-            while (list.owes_weights(chunk)) {
-                list.weight(chunk);
-            }
-        }
-    }
-    return s;
-}
+pipeline_schedule zero_bubble_v(int workers, int micro_batches);
 
 inline constexpr schedule_record zero_bubble_v_record{
     .name = "zero-bubble-v",
@@ -113,11 +67,13 @@ struct zero_bubble_v {
         return {stages / 2 * 2, micro_batches, rule::joint_statistics_split_backward};
     }
     static constexpr int worker_of(int stage, int stages) { return stage < stages / 2 ? stage : stages - 1 - stage; }
-    static pipeline_schedule make(int stages, int micro_batches) {
-        return schedule::zero_bubble_v(stages / 2, micro_batches);
-    }
+    static pipeline_schedule make(int stages, int micro_batches);
 };
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/schedule/zero_bubble_v.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

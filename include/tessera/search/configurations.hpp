@@ -80,12 +80,7 @@ constexpr int count_configurations(const description& d, int devices, const conf
 }
 
 /// The configurations as a vector, for run time.
-inline std::vector<configuration> enumerate(const description& d, int devices,
-                                            const configuration_options& options = {}) {
-    std::vector<configuration> all;
-    for_each_configuration(d, devices, options, [&all](const configuration& c) { all.push_back(c); });
-    return all;
-}
+std::vector<configuration> enumerate(const description& d, int devices, const configuration_options& options = {});
 
 /// At most Capacity of them, for constant expressions; count_configurations says how many there are.
 template <int Capacity>
@@ -97,5 +92,9 @@ constexpr fixed_vector<configuration, Capacity> enumerate_some(const description
 }
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/configurations.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

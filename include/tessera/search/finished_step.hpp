@@ -20,54 +20,25 @@ struct finished_step {
 };
 
 /// The plan of a strategy that keeps the rules, bound by a cost model: what searches simulate, and whose memory they ask for.
-inline plan bound_plan(const graph_view& g, const strategy& s, int devices, const lower_options& o = {}) {
-    plan p = lower(g, s.view(), devices, o);
-    bind_by_model(g, p);
-    return p;
-}
+plan bound_plan(const graph_view& g, const strategy& s, int devices, const lower_options& o = {});
 
 /// Lowers, binds, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
-inline finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
-                                       const simulation::task_times& times = {}, const lower_options& lowering = {}) {
-    plan p = bound_plan(g, s, on.devices(), lowering);
-    complete(p);
-    simulation::timeline t = simulation::simulate(g, p, on, times);
-    finished_step r{t.makespan, p.moved_bytes, static_cast<std::vector<index_t>&&>(t.peak_bytes)};
-    for (int d = 0; d < on.devices(); ++d) {
-        const index_t limit = on.class_of(d).memory_bytes;
-        r.fits = r.fits && (limit <= 0 || r.peak_bytes[static_cast<std::size_t>(d)] <= limit);
-    }
-    return r;
-}
+finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
+                                const simulation::task_times& times = {}, const lower_options& lowering = {});
 
 /// Bytes by which the device that lacks most lacks memory for the plan of a strategy, with all that is gathered and on its way; 0: it fits.
-inline index_t lacking_bytes(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
-    plan p = bound_plan(g, s, on.devices(), o);
-    plan_memory(p);
-    index_t most = 0;
-    for (int d = 0; d < on.devices(); ++d) {
-        const index_t limit = on.class_of(d).memory_bytes;
-        const auto at = static_cast<std::size_t>(d);
-        most = limit > 0 ? std::max(most, p.arena_bytes[at] + p.persistent_bytes[at] - limit) : most;
-    }
-    return most;
-}
+index_t lacking_bytes(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {});
 
 /// True if that plan fits in the devices' memory.
-inline bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {}) {
-    return lacking_bytes(g, on, s, o) == 0;
-}
+bool fits(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {});
 
 /// True if the waits of a finished plan may change its time: somewhere a device copies in turn.
-inline bool waits_count(const cluster& on) {
-    for (int d = 0; d < on.devices(); ++d) {
-        if (on.class_of(d).copies_in_turn) {
-            return true;
-        }
-    }
-    return false;
-}
+bool waits_count(const cluster& on);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/finished_step.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

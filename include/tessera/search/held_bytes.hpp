@@ -15,22 +15,11 @@ namespace tessera::search {
 class held_bytes {
 public:
     /// `states`: numbers that the optimizer keeps for each parameter.
-    held_bytes(const graph_view& g, int states)
-        : states_(states), first_user_(static_cast<std::size_t>(g.parameter_count), -1) {
-        for (int op = g.op_count - 1; op >= 0; --op) {
-            for (int p : g.ops[op].parameters) {
-                first_user_[static_cast<std::size_t>(p)] = op;
-            }
-        }
-    }
+    held_bytes(const graph_view& g, int states);
 
-    index_t of(const graph_view& g, int op, const description& d, const shard& s) const {
-        return sum(g, op, d, [&](int o) { return region(d, o, s.ranges).volume(); });
-    }
+    index_t of(const graph_view& g, int op, const description& d, const shard& s) const;
     /// With the largest piece of every operand: some shard's where degrees divide, and an upper bound elsewhere.
-    index_t most(const graph_view& g, int op, const description& d, const configuration& c, const index_t* pool) const {
-        return sum(g, op, d, [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
-    }
+    index_t most(const graph_view& g, int op, const description& d, const configuration& c, const index_t* pool) const;
 
 private:
     template <class Elements>
@@ -51,5 +40,9 @@ private:
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/held_bytes.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

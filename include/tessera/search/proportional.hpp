@@ -10,51 +10,24 @@
 namespace tessera::search {
 
 /// What each of the first so many devices reaches in products of matrices; empty where all are as fast.
-inline std::vector<index_t> rates_where_unequal(const cluster& on, int devices, precision math) {
-    std::vector<index_t> rates;
-    bool unequal = false;
-    for (int d = 0; d < devices; ++d) {
-        rates.push_back(on.class_of(d).rate(work_kind::matrix_product, math));
-        unequal = unequal || rates.back() != rates.front();
-    }
-    return unequal ? rates : std::vector<index_t>{};
-}
+std::vector<index_t> rates_where_unequal(const cluster& on, int devices, precision math);
 
-inline bool unequal_devices(const cluster& on, int devices, precision math) {
-    return !rates_where_unequal(on, devices, math).empty();
-}
+bool unequal_devices(const cluster& on, int devices, precision math);
 
 /// A split of one loop over devices 0, 1, 2, ... with cut points in proportion to their rates; `cuts` is empty where that would be an even split.
 struct proportional_split {
     configuration what; ///< its cut points begin at 0 of `cuts`
     std::vector<index_t> cuts;
 };
-inline proportional_split split_in_proportion(const description& d, loop_name name, const std::vector<index_t>& rates) {
-    proportional_split r;
-    r.what = detail::split_along(d, name, static_cast<int>(rates.size()));
-    const int l = d.find_loop(name);
-    if (l >= 0 && r.what.degree[l] == static_cast<int>(rates.size())) {
-        r.cuts = cuts_in_proportion(d.loops[l].extent, rates);
-        r.what.cuts[l] = r.cuts.empty() ? -1 : 0;
-    }
-    return r;
-}
+proportional_split split_in_proportion(const description& d, loop_name name, const std::vector<index_t>& rates);
 
 /// Data parallelism with samples in proportion to the devices' rates, evenly where these are equal.
-inline strategy data_parallel_in_proportion(const graph_view& g, const cluster& on) {
-    strategy s = data_parallel(g, on.devices());
-    const std::vector<index_t> rates = rates_where_unequal(on, on.devices(), g.ops[0].attributes.math);
-    for (int op = 0; op < g.op_count && !rates.empty(); ++op) {
-        const description d = g.describe(op);
-        const int l = d.find_loop(loop_name::sample);
-        const proportional_split p = split_in_proportion(d, loop_name::sample, rates);
-        if (l >= 0 && !p.cuts.empty()) {
-            s.cut(op, l, p.cuts);
-        }
-    }
-    return s;
-}
+strategy data_parallel_in_proportion(const graph_view& g, const cluster& on);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/proportional.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -11,17 +11,15 @@ namespace tessera::search {
 struct random_numbers {
     std::uint64_t state = 1;
     /// In [0, n); 0 where n is less than 2.
-    int operator()(int n) {
-        state = op::mix(state);
-        return n < 2 ? 0 : static_cast<int>((state >> 33U) % static_cast<std::uint64_t>(n));
-    }
+    int operator()(int n);
     /// In [0, 1).
-    double number() {
-        state = op::mix(state);
-        return static_cast<double>(state >> 11U) * 0x1.0p-53;
-    }
+    double number();
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/random_numbers.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -78,10 +78,12 @@ struct search_record {
 };
 
 /// True where a search says something of its own on a machine.
-inline bool applies(const search_record& r, const graph_view& g, const cluster& on) {
-    return r.applies == nullptr || r.applies(g, on);
-}
+bool applies(const search_record& r, const graph_view& g, const cluster& on);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/record.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -12,57 +12,18 @@ namespace tessera::search {
 namespace detail {
 
 /// Throws tessera::error for an option that neither the search nor the schedule or policy that is asked for has, and for values out of limits.
-inline void check_options(const search_record& r, const search_options& o) {
-    for (int i = 0; i < o.values.count(); ++i) {
-        const std::string_view name = o.values.name(i);
-        const option_row* row = find_option(r, name);
-        row = row == nullptr && o.schedule != nullptr ? find_option(*o.schedule, name) : row;
-        row = row == nullptr && o.policy != nullptr ? find_option(*o.policy, name) : row;
-        if (row == nullptr) {
-            require_options(r, o.values, "search"); // says what it has
-        } else if (const std::string why = refusal_of(*row, o.values[*row]); !why.empty()) {
-            throw error("the search '" + std::string(r.name) + "' is refused: " + why);
-        }
-    }
-    if (o.schedule != nullptr && !r.takes_all) {
-        throw error("the search '" + std::string(r.name) + "' makes no pipeline that could follow the schedule '" +
-                    std::string(o.schedule->name) + "'; search with pipeline or fit");
-    }
-}
+void check_options(const search_record& r, const search_options& o);
 
 } // namespace detail
 
 /// Runs a search. What it finds is given the micro-batches, the recomputation and the policy that are asked for, unless it takes them itself.
 /// Throws tessera::error for options that it does not have, for a number of micro-batches that it does not keep to, and where it finds nothing.
-inline search_found run(const search_record& r, const graph_view& g, const cluster& on, const search_options& o = {}) {
-    detail::check_options(r, o);
-    search_found found = o.fuse ? run_fused(r, g, on, o) : r.run(g, on, o);
-    strategy& s = found.best;
-    if (o.micro_batches > 0 && s.schedule.stages == 0 && !r.takes_all) {
-        s.micro_batches = o.micro_batches;
-    }
-    if (o.micro_batches > 0 && s.micro_batches != o.micro_batches) { // of a schedule, which has its own
-        throw error(
-            "the search '" + std::string(r.name) + "' found a schedule of " + std::to_string(s.micro_batches) +
-            " micro-batches, and " + std::to_string(o.micro_batches) + " are asked for" +
-            (r.takes_all ? "; ask for another number, or leave it to the search" : "; search with pipeline or fit"));
-    }
-    for (configuration& c : s.ops) {
-        c.recompute = c.recompute || (o.recompute && !r.takes_all);
-        c.uneven = c.uneven || s.micro_batches > 1;
-    }
-    if (o.policy != nullptr && !r.weighs_policy) {
-        found.step = 0; // what was estimated is without it
-        s.sync = synchronization_of(g, on.devices(), speed_of(on), *o.policy, o.values);
-        s.period = s.sync.average_every > 1 ? s.sync.average_every : s.period;
-        if (s.sync.staleness > 0) { // at the end of a plan everything is used, so that it covers some more steps
-            s.period = s.sync.staleness < 256 ? 4 * (s.sync.staleness + 1) : 1024;
-        }
-    }
-    require(g, s.view(), on.devices());
-    return found;
-}
+search_found run(const search_record& r, const graph_view& g, const cluster& on, const search_options& o = {});
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/run.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -23,10 +23,12 @@ inline constexpr std::array library_searches = join(other_searches, quick_search
 inline std::vector<const search_record*> every_search() { return {library_searches.begin(), library_searches.end()}; }
 
 /// The library's search of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
-inline const search_record& search_named(std::string_view name, const std::string& advice = {}) {
-    return find_record(record_list(library_searches), name, "search", advice);
-}
+const search_record& search_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/searches.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -24,39 +24,16 @@ struct activity_trace {
     index_t makespan = 0;
 
     /// Bytes that lanes of the cluster moved, as far as their time in use tells: for each transfer less than a nanosecond's worth is lost.
-    std::vector<index_t> lane_bytes(const cluster& on) const {
-        std::vector<index_t> bytes(static_cast<std::size_t>(on.lanes()), 0);
-        for (const busy_span& b : spans) {
-            if (b.lane >= 0 && b.lane < on.lanes()) {
-                bytes[static_cast<std::size_t>(b.lane)] += (b.end - b.start) * on.lane_megabytes(b.lane) / 1000;
-            }
-        }
-        return bytes;
-    }
+    std::vector<index_t> lane_bytes(const cluster& on) const;
 };
 
 /// Throws what simulate() throws.
-inline activity_trace trace(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {}) {
-    task_activities activities(on, g, times);
-    const auto& [a, s] = run_activities(p, activities);
-    activity_trace t;
-    t.lanes = on.lanes();
-    t.makespan = s.makespan;
-    for (std::size_t i = 0; i < a.items.size(); ++i) {
-        const activity& x = a.items[i];
-        const activity_graph::covered& c = a.tasks[i];
-        if (x.device >= 0) {
-            t.spans.push_back({c.first, c.count, x.device, -1, s.start[i], s.end[i]});
-        }
-        for (const lane_use& u : x.lanes) {
-            if (u.busy > 0 && !activities.is_own_engine(x, u)) {
-                t.spans.push_back({c.first, c.count, -1, u.lane, s.start[i], s.start[i] + u.busy});
-            }
-        }
-    }
-    return t;
-}
+activity_trace trace(const graph_view& g, const plan& p, const cluster& on, const task_times& times = {});
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/activities.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

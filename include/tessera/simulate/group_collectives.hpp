@@ -14,15 +14,7 @@ public:
     group_collectives(const cluster& on, int parts) : on_(on), parts_(parts), in_part_(on.devices() / parts) {}
 
     /// Half of an all-reduce, scatter or gather, as an activity.
-    activity half(const std::vector<int>& members, index_t bytes) {
-        activity a;
-        const cost::collective_cost& best = of(members).best(bytes);
-        a.duration = std::max<index_t>(1, best.time(bytes));
-        for (const cost::lane_load& l : best.lanes) {
-            a.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes)});
-        }
-        return a;
-    }
+    activity half(const std::vector<int>& members, index_t bytes);
 
 private:
     struct choice {
@@ -30,35 +22,8 @@ private:
         cost::collective_choice costs;
     };
 
-    const cost::collective_choice& of(const std::vector<int>& members) {
-        std::uint64_t h = 0xcbf29ce484222325ULL;
-        for (int m : members) {
-            h = (h ^ static_cast<std::uint64_t>(m)) * 0x100000001b3ULL;
-        }
-        std::vector<choice>& bucket = choices_[static_cast<std::size_t>(h % choices_.size())];
-        for (const choice& c : bucket) {
-            if (c.members == members) {
-                return c.costs;
-            }
-        }
-        if (bucket.size() > 64) { // random placements: forget rather than grow without end
-            bucket.clear();
-        }
-        bucket.push_back({members, cost::all_reduce_halves(on_, in_all_parts(members))});
-        return bucket.back().costs;
-    }
-    std::vector<int> in_all_parts(const std::vector<int>& members) const {
-        std::vector<int> all;
-        for (int k = 0; k < parts_; ++k) {
-            for (int m : members) {
-                all.push_back(m + k * in_part_);
-            }
-        }
-        std::sort(all.begin(), all.end(), [this](int a, int b) {
-            return on_.node_of(a) != on_.node_of(b) ? on_.node_of(a) < on_.node_of(b) : a < b;
-        });
-        return all;
-    }
+    const cost::collective_choice& of(const std::vector<int>& members);
+    std::vector<int> in_all_parts(const std::vector<int>& members) const;
 
     const cluster& on_;
     int parts_ = 1;
@@ -67,5 +32,9 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/group_collectives.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -28,79 +28,17 @@ namespace detail {
 /// Letters that wait, that are on their way and that have come.
 class letters_on_links {
 public:
-    letters_on_links(const plan& p, const node_links& links)
-        : p_(p), links_(links), of_task_(p.tasks.size()), ways_(static_cast<std::size_t>(links.nodes)) {
-        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            for (const node_traffic::message& m : links.traffic->after[i]) {
-                of_task_[i].push_back({m.node, m.reader, links.in_turn ? -1 : m.priority,
-                                       node_traffic::bytes_of_parts(p, m) + links.letter_bytes, -1});
-            }
-        }
-    }
+    letters_on_links(const plan& p, const node_links& links);
 
     /// A task has ended.
-    void post(int task, index_t now) {
-        way& mine = ways_[static_cast<std::size_t>(node_of(p_.tasks[static_cast<std::size_t>(task)]))];
-        for (sent& s : of_task_[static_cast<std::size_t>(task)]) {
-            auto place = mine.waiting.end();
-            while (place != mine.waiting.begin() && (*(place - 1))->priority > s.priority) {
-                --place;
-            }
-            mine.waiting.insert(place, &s);
-        }
-        start(mine, now);
-    }
+    void post(int task, index_t now);
     /// When the next letter has left or come; -1: there is none.
-    index_t next(index_t now) const {
-        index_t first = -1;
-        for (const way& w : ways_) {
-            if (w.going != nullptr) {
-                first = first < 0 || w.free < first ? w.free : first;
-            }
-        }
-        for (const index_t come : coming_) {
-            first = come > now && (first < 0 || come < first) ? come : first;
-        }
-        return first;
-    }
-    void pass(index_t now) {
-        for (way& w : ways_) {
-            if (w.going != nullptr && w.free <= now) {
-                w.going->come = w.free + links_.latency;
-                coming_.push_back(w.going->come);
-                last_ = std::max(last_, w.going->come);
-                w.going = nullptr;
-                start(w, now);
-            }
-        }
-        coming_.erase(std::remove_if(coming_.begin(), coming_.end(), [&](index_t c) { return c <= now; }),
-                      coming_.end());
-    }
+    index_t next(index_t now) const;
+    void pass(index_t now);
     /// When a task's end is known where another of the plan is to run, with what this one reads of it; `end` is when it ended; -1: not yet.
-    index_t known(int task, int reader, index_t end, index_t now) const {
-        const int node = node_of(p_.tasks[static_cast<std::size_t>(reader)]);
-        if (node_of(p_.tasks[static_cast<std::size_t>(task)]) == node) {
-            return end;
-        }
-        index_t when = end;
-        for (const sent& s : of_task_[static_cast<std::size_t>(task)]) {
-            if (s.node == node && (s.reader < 0 || s.reader == reader)) {
-                if (s.come < 0 || s.come > now) {
-                    return -1;
-                }
-                when = std::max(when, s.come);
-            }
-        }
-        return when;
-    }
+    index_t known(int task, int reader, index_t end, index_t now) const;
     /// Cores that the letters on their way take, in 1/1024.
-    index_t load() const {
-        double rates = 0;
-        for (const way& w : ways_) {
-            rates += w.going != nullptr ? links_.bytes_per_second : 0;
-        }
-        return static_cast<index_t>(1024 * rates * links_.core_seconds_per_byte);
-    }
+    index_t load() const;
     /// When the last letter has come.
     index_t last() const { return last_; }
 
@@ -119,16 +57,7 @@ private:
     };
 
     int node_of(const task& t) const { return links_.node_of[static_cast<std::size_t>(t.device)]; }
-    void start(way& w, index_t now) {
-        if (w.going != nullptr || w.waiting.empty()) {
-            return;
-        }
-        w.going = w.waiting.front();
-        w.waiting.erase(w.waiting.begin());
-        const double wire =
-            links_.bytes_per_second > 0 ? static_cast<double>(w.going->bytes) / links_.bytes_per_second * 1e9 : 0;
-        w.free = now + std::max<index_t>(1, static_cast<index_t>(wire));
-    }
+    void start(way& w, index_t now);
 
     const plan& p_;
     const node_links& links_;
@@ -141,5 +70,9 @@ private:
 } // namespace detail
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/over_nodes.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -35,28 +35,11 @@ public:
 
     /// Distinct bytes touched since the range was; -1: never.
     index_t since(std::size_t range) const { return when_[range] < 0 ? -1 : total_ - up_to(when_[range]); }
-    void touch(std::size_t range, index_t bytes) {
-        if (when_[range] >= 0) {
-            add(when_[range], -bytes);
-        }
-        when_[range] = now_;
-        add(now_++, bytes);
-    }
+    void touch(std::size_t range, index_t bytes);
 
 private:
-    void add(index_t time, index_t bytes) {
-        total_ += bytes;
-        for (auto i = static_cast<std::size_t>(time) + 1; i < sums_.size(); i += i & (~i + 1)) {
-            sums_[i] += bytes;
-        }
-    }
-    index_t up_to(index_t time) const {
-        index_t sum = 0;
-        for (auto i = static_cast<std::size_t>(time) + 1; i > 0; i -= i & (~i + 1)) {
-            sum += sums_[i];
-        }
-        return sum;
-    }
+    void add(index_t time, index_t bytes);
+    index_t up_to(index_t time) const;
 
     std::vector<index_t> when_;
     std::vector<index_t> sums_;
@@ -67,28 +50,11 @@ private:
 /// Memory by address: a space for every arena of every device and for every input, cut into ranges wherever an access begins or ends.
 class address_ranges {
 public:
-    address_ranges(const plan& p, const std::vector<std::vector<access>>& accesses) {
-        for (const std::vector<access>& list : accesses) {
-            for (const access& a : list) {
-                const place x = place_of(p, a);
-                cuts_.push_back({x.space, x.begin});
-                cuts_.push_back({x.space, x.end});
-            }
-        }
-        std::sort(cuts_.begin(), cuts_.end());
-        cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
-    }
+    address_ranges(const plan& p, const std::vector<std::vector<access>>& accesses);
     std::size_t size() const { return cuts_.size(); }
     index_t bytes(std::size_t range) const { return cuts_[range + 1].second - cuts_[range].second; }
     /// Ranges [first, last) of an access.
-    std::pair<std::size_t, std::size_t> of(const plan& p, const access& a) const {
-        const place x = place_of(p, a);
-        const auto find = [&](index_t at) {
-            return static_cast<std::size_t>(
-                std::lower_bound(cuts_.begin(), cuts_.end(), std::pair<int, index_t>{x.space, at}) - cuts_.begin());
-        };
-        return {find(x.begin), find(x.end)};
-    }
+    std::pair<std::size_t, std::size_t> of(const plan& p, const access& a) const;
 
 private:
     struct place {
@@ -96,15 +62,7 @@ private:
         index_t begin = 0;
         index_t end = 0;
     };
-    static place place_of(const plan& p, const access& a) {
-        const tile& t = p.tiles[static_cast<std::size_t>(a.tile)];
-        const index_t start = t.device < 0 || t.offset < 0 ? 0 : t.offset;
-        const int space = t.device < 0 ? 2 * p.devices + t.tensor : 2 * t.device + (is_persistent(t.kind) ? 1 : 0);
-        const bool part = t.kind != tile_kind::optimizer_state; // whose bytes hold several numbers an element
-        const index_t each = bytes_of(t.type);
-        return {space, start + (part ? a.elements.begin * each : 0),
-                start + (part ? a.elements.end * each : std::max<index_t>(t.bytes, each))};
-    }
+    static place place_of(const plan& p, const access& a);
     std::vector<std::pair<int, index_t>> cuts_;
 };
 
@@ -112,78 +70,12 @@ private:
 
 /// For every task of a bound plan, its tiles in their places, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
 /// An access of several stretches that were last touched at different times counts as its largest one.
-inline std::vector<std::vector<reuse>> reuse_of(const plan& p) {
-    std::vector<std::vector<access>> accesses(p.tasks.size());
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        accesses_of(p, p.tasks[i], accesses[i]);
-    }
-    const detail::address_ranges where(p, accesses);
-    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> parts(p.tasks.size());
-    std::size_t touches = 0;
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        for (const access& a : accesses[i]) {
-            parts[i].push_back(where.of(p, a));
-            touches += parts[i].back().second - parts[i].back().first;
-        }
-    }
-    const auto devices = static_cast<std::size_t>(p.devices);
-    detail::touch_history all(where.size(), 2 * touches);
-    std::vector<detail::touch_history> own(devices, detail::touch_history(where.size(), 2 * touches));
-    struct last_use {
-        int user = -1;      // the device that touched it last
-        bool wrote = false; // by a write
-        index_t write = -1; // when it was written, counted in touches, and by whom
-        int writer = -1;
-        std::vector<index_t> by; // when every device touched it
-    };
-    std::vector<last_use> last(where.size());
-    for (last_use& l : last) {
-        l.by.assign(devices, -1);
-    }
-    index_t now = 0;
-    std::vector<std::vector<reuse>> result(p.tasks.size());
-    for (const bool second : {false, true}) {
-        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const auto d = static_cast<std::size_t>(p.tasks[i].device);
-            for (std::size_t k = 0; second && k < accesses[i].size(); ++k) {
-                reuse r;
-                r.what = accesses[i][k];
-                index_t largest = -1;
-                for (std::size_t s = parts[i][k].first; s < parts[i][k].second; ++s) {
-                    if (where.bytes(s) <= largest) {
-                        continue;
-                    }
-                    largest = where.bytes(s);
-                    const last_use& l = last[s];
-                    r.all = all.since(s);
-                    r.own = own[d].since(s) < 0 ? r.all : own[d].since(s);
-                    r.written = l.wrote;
-                    const bool rewritten = l.writer >= 0 && l.writer != static_cast<int>(d) && l.by[d] < l.write;
-                    const bool looked_at = r.what.write && l.user != static_cast<int>(d);
-                    r.held = rewritten ? holder::theirs : looked_at ? holder::shared : holder::own;
-                }
-                result[i].push_back(r);
-            }
-            for (std::size_t k = 0; k < accesses[i].size(); ++k) {
-                for (std::size_t s = parts[i][k].first; s < parts[i][k].second; ++s) {
-                    all.touch(s, where.bytes(s));
-                    own[d].touch(s, where.bytes(s));
-                    last_use& l = last[s];
-                    l.user = static_cast<int>(d);
-                    l.by[d] = now;
-                    l.wrote = accesses[i][k].write;
-                    if (l.wrote) {
-                        l.writer = l.user;
-                        l.write = now;
-                    }
-                    ++now;
-                }
-            }
-        }
-    }
-    return result;
-}
+std::vector<std::vector<reuse>> reuse_of(const plan& p);
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/reuse.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -41,17 +41,7 @@ struct task_activity {
 ///   it on its communication stream. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
 class task_activities {
 public:
-    task_activities(const cluster& on, const graph_view& g, const task_times& times)
-        : on_(on), g_(g), times_(times), wires_(on, times.parts), collectives_(on, times.parts) {
-        if (times.reached.memory < 1) {
-            throw error("tessera: " + std::to_string(times.reached.memory) +
-                        " per cent of the memory's bandwidth are reached; give at least 1");
-        }
-        descriptions_.reserve(at(g.op_count));
-        for (int op = 0; op < g.op_count; ++op) {
-            descriptions_.push_back(g.describe(op));
-        }
-    }
+    task_activities(const cluster& on, const graph_view& g, const task_times& times);
 
     /// Links' lanes come first, then one for each device, and one for each server that adds up by itself.
     int lanes() const { return on_.lanes() + on_.devices() * (times_.server_megabytes > 0 ? 2 : 1); }
@@ -60,84 +50,21 @@ public:
     bool is_own_engine(const activity& a, const lane_use& u) const { return a.device >= 0 && u.lane >= on_.lanes(); }
 
     /// The activities of tasks that follow each other in a plan; a group of updates must not be cut.
-    std::vector<task_activity> of(const std::vector<tile>& tiles, const std::vector<task>& tasks) {
-        std::vector<task_activity> all;
-        all.reserve(tasks.size() + 8);
-        last_of_.assign(static_cast<std::size_t>(on_.devices()), {});
-        for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
-            const task& t = tasks[at(i)];
-            if (is_exchange(t)) {
-                i = t.how == exchange::server ? add_served(tiles, tasks, i, all) : add_message(tiles, tasks, i, all);
-                continue;
-            }
-            const bool shares = t.kind == task_kind::update && t.how == exchange::sliced &&
-                                (t.slices > 1 ? t.parts.empty() && t.writes.size() > 1 : times_.parts > 1);
-            if (shares && t.slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
-                add_group(tiles, tasks, i, all);
-                i += t.slices - 1;
-                continue;
-            }
-            task_activity c = access(tiles, t, i);
-            c.in_part = t.slices > 1 && t.kind == task_kind::reduce;
-            if (t.kind == task_kind::compute) {
-                c.what.duration = time_of(tiles, t);
-                wires_.compute(t.device, c.what);
-            } else {
-                wires_.begin();
-                const index_t local = t.kind == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
-                const bool starts = t.kind != task_kind::copy && times_.measured == nullptr;
-                wires_.finish(t.device, local, c.what, runs_beside(tiles, t), starts ? starting_time(t) : 0);
-                if (t.kind == task_kind::update) {
-                    add_mirrored(tiles, t, c.what);
-                }
-            }
-            all.push_back(static_cast<task_activity&&>(c));
-        }
-        return all;
-    }
+    std::vector<task_activity> of(const std::vector<tile>& tiles, const std::vector<task>& tasks);
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    index_t time_of(const std::vector<tile>& tiles, const task& t) const {
-        static const description none; // of a reorder, which binding adds
-        return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
-    }
-    bool runs_beside(const std::vector<tile>& tiles, const task& t) const {
-        return on_.class_of(t.device).copies_in_turn ? t.stream != task_stream::compute : is_beside(tiles, t);
-    }
+    index_t time_of(const std::vector<tile>& tiles, const task& t) const;
+    bool runs_beside(const std::vector<tile>& tiles, const task& t) const;
     /// Nanoseconds to pass over bytes of a device's own memory.
-    index_t memory_time(int device, index_t bytes) const {
-        return bytes * 1000 * 100 / (on_.class_of(device).memory_megabytes * times_.reached.memory);
-    }
+    index_t memory_time(int device, index_t bytes) const;
 
-    static task_activity access(const std::vector<tile>& tiles, const task& t, int number) {
-        task_activity c;
-        c.task = number;
-        c.reads = t.reads;
-        for (int w : t.writes) {
-            (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
-        }
-        return c;
-    }
+    static task_activity access(const std::vector<tile>& tiles, const task& t, int number);
 
     /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the caller) are read
     /// and written, and what is added to reads the sum once more.
-    index_t copy_transfers(const std::vector<tile>& tiles, const task& t) {
-        index_t local = t.clear ? cost_bytes(tiles[at(t.writes[0])]) : 0;
-        for (const copy_segment& s : t.segments) {
-            const tile& source = tiles[at(s.source)];
-            const index_t bytes = s.region.volume() * bytes_of(source.type);
-            const bool remote = source.device >= 0 && source.device != t.device;
-            if (remote) {
-                times_.parts > 1 ? wires_.send_in_every_part(source.device, t.device, bytes)
-                                 : wires_.send(source.device, t.device, bytes);
-            }
-            local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
-        }
-        const device_class& c = on_.class_of(t.device);
-        return (local > 0 ? memory_time(t.device, local) + 1 : 0) + (c.copies_in_turn ? c.launch : 0);
-    }
+    index_t copy_transfers(const std::vector<tile>& tiles, const task& t);
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 
     /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms of all gradients come with the first.
@@ -164,86 +91,25 @@ private:
     }
 
     /// Remote tiles that a reduce or update task reads and writes; returns the time of the task itself.
-    index_t remote_tiles(const std::vector<tile>& tiles, const task& t) {
-        const int parts = t.kind == task_kind::update ? times_.parts : 1;
-        for_each_sender(tiles, t, parts, [&](const tile& x, const task&) {
-            wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
-        });
-        for (int w : t.writes) {
-            const tile& x = tiles[at(w)];
-            for (int k = 0; k < parts; ++k) {
-                if (x.device + k * wires_.in_part() != t.device) {
-                    wires_.send(t.device, x.device + k * wires_.in_part(), tile_bytes(x, t) / parts);
-                }
-            }
-        }
-        return time_of(tiles, t) / (t.kind == task_kind::norm ? times_.parts : parts);
-    }
+    index_t remote_tiles(const std::vector<tile>& tiles, const task& t);
     /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
-    void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
-        wires_.begin();
-        for (int k = 1; k < times_.parts; ++k) {
-            const int there = t.device + k * wires_.in_part();
-            for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
-                wires_.send(x.device, there, tile_bytes(tiles[at(one.writes[0])], t) / times_.parts);
-            });
-            for (int w : t.writes) {
-                const tile& x = tiles[at(w)];
-                wires_.send(there, x.device, tile_bytes(x, t) / times_.parts);
-            }
-        }
-        wires_.finish_meanwhile(a);
-    }
+    void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a);
 
     // ---- groups of updates, and messages: collective_activities.hpp -------------------------------------------------------------
 
-    static void add_member(std::vector<int>& members, int device) {
-        const auto place = std::lower_bound(members.begin(), members.end(), device);
-        if (place == members.end() || *place != device) {
-            members.insert(place, device);
-        }
-    }
+    static void add_member(std::vector<int>& members, int device);
 
     /// What a task writes once for each of its parameters.
-    static index_t slice_bytes(const std::vector<tile>& tiles, const task& t) {
-        index_t bytes = 0;
-        for (std::size_t i = 0; i < part_count(t); ++i) {
-            bytes += tile_bytes(tiles[at(t.writes[first_write_of(t, i)])], t);
-        }
-        return bytes;
-    }
+    static index_t slice_bytes(const std::vector<tile>& tiles, const task& t);
 
     /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by collectives. One launch for each.
-    index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
-        index_t bytes = 3 * slice_bytes(tiles, t) / times_.parts;
-        if (t.kind == task_kind::decompress) { // the codes, and the sum
-            bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
-        }
-        bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
-        for (const task_part& x : t.parts) {
-            bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
-        }
-        return starting_time(t) + memory_time(t.device, bytes) + 1;
-    }
+    index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const;
     /// Of all codes that a decompression reads.
-    static index_t code_bytes(const std::vector<tile>& tiles, const task& t) {
-        index_t bytes = 0;
-        for (const int r : t.reads) {
-            bytes += cost_bytes(tiles[at(r)]);
-        }
-        return bytes;
-    }
+    static index_t code_bytes(const std::vector<tile>& tiles, const task& t);
     /// What of that, and of the roofline's time, starting a call for each parameter takes.
-    index_t starting_time(const task& t) const {
-        return static_cast<index_t>(part_count(t)) * on_.class_of(t.device).launch;
-    }
+    index_t starting_time(const task& t) const;
 
-    bool is_exchange(const task& t) const {
-        const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
-                           t.kind == task_kind::average || t.kind == task_kind::decompress;
-        return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
-               !on_.class_of(t.device).copies_in_turn;
-    }
+    bool is_exchange(const task& t) const;
     void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                    std::vector<task_activity>& all);
     int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
@@ -252,12 +118,7 @@ private:
                    std::vector<task_activity>& all);
     index_t add_hops(task_activity& c, int from, int to, index_t bytes, int& last, std::vector<task_activity>& all,
                      std::vector<int>& arrived);
-    void follow(int& last, task_activity& c, std::size_t number) {
-        if (last >= 0) {
-            c.beside.push_back(last);
-        }
-        last = static_cast<int>(number);
-    }
+    void follow(int& last, task_activity& c, std::size_t number);
 
     /// The last activity of each kind that a device has been part of: messages do not overtake each other.
     struct last_collectives {
@@ -277,5 +138,9 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/task_activities.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

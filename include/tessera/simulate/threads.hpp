@@ -41,52 +41,9 @@ namespace detail {
 class thread_simulation {
 public:
     thread_simulation(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
-                      letters_on_links* letters)
-        : p_(p), times_(times), costs_(costs), letters_(letters), threads_(static_cast<std::size_t>(p.lists())) {
-        t_.tasks.resize(p.tasks.size());
-        t_.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
-        for (std::size_t i = 0; i < threads_.size(); ++i) {
-            threads_[i].free = i == 0 ? costs.late : costs.hand_over;
-        }
-    }
+                      letters_on_links* letters);
 
-    timeline run() {
-        for (;;) {
-            start_tasks();
-            index_t next = -1; // the first moment at which anything changes
-            for (const thread& x : threads_) {
-                if (x.task >= 0) {
-                    const index_t end = now_ + (x.away > 0 ? x.away : std::max<index_t>(1, stretched(x)));
-                    next = next < 0 || end < next ? end : next;
-                } else if (x.begin > now_) {
-                    next = next < 0 || x.begin < next ? x.begin : next;
-                }
-            }
-            if (const index_t come = letters_ != nullptr ? letters_->next(now_) : -1; come >= 0) {
-                next = next < 0 || come < next ? come : next;
-            }
-            if (next < 0) {
-                break;
-            }
-            pass(next);
-        }
-        std::size_t done = 0;
-        for (const thread& x : threads_) {
-            done += static_cast<std::size_t>(x.finished);
-            t_.makespan = std::max(t_.makespan, x.free);
-        }
-        t_.makespan = std::max(t_.makespan, letters_ != nullptr ? letters_->last() : 0);
-        if (done != p_.tasks.size()) {
-            throw error("tessera: " + std::to_string(p_.tasks.size() - done) + " of " +
-                        std::to_string(p_.tasks.size()) +
-                        " tasks wait for each other; a plan that verify() accepts has no such circle");
-        }
-        t_.makespan += costs_.step;
-        for (std::size_t d = 0; d < p_.arena_bytes.size(); ++d) {
-            t_.peak_bytes.push_back(p_.arena_bytes[d] + p_.persistent_bytes[d]);
-        }
-        return static_cast<timeline&&>(t_);
-    }
+    timeline run();
 
 private:
     struct thread {
@@ -103,114 +60,20 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// Puts every thread that may start its next task to work on it, or notes when it may.
-    void start_tasks() {
-        index_t busy = letters_ != nullptr ? letters_->load() : 0; // cores, in 1/1024
-        for (std::size_t i = 0; i < threads_.size(); ++i) {
-            thread& x = threads_[i];
-            start_task(i, x);
-            busy += x.works() ? 1024 : 0;
-        }
-        for (thread& x : threads_) { // who works now presses on the others
-            index_t pressure = 0;
-            for (const thread& other : threads_) {
-                if (&other != &x && other.works()) {
-                    pressure += std::min<index_t>(1024, other.suffers * 1000 / std::max<index_t>(1, costs_.pressure));
-                }
-            }
-            x.slower = x.suffers * pressure / 1024;
-            if (const index_t cores = index_t{1024} * costs_.cores;
-                cores > 0 && busy > cores) { // which take turns on the cores
-                x.slower = (1024 + x.slower) * busy / cores - 1024;
-            }
-        }
-    }
+    void start_tasks();
 
-    void start_task(std::size_t list, thread& x) {
-        x.begin = -1;
-        if (x.task >= 0 || at(x.finished) == p_.order[list].size()) {
-            return;
-        }
-        const int next = p_.is_queue(static_cast<int>(list)) ? most_urgent(list, x) : p_.order[list][at(x.finished)];
-        const index_t begin = next < 0 ? -1 : earliest(next, x);
-        x.begin = next < 0 || begin < 0 ? x.begin : begin;
-        if (next < 0 || begin < 0 || begin > now_) {
-            return;
-        }
-        x.task = next;
-        const thread_time& takes = times_[at(x.task)];
-        x.away = takes.away;
-        x.left = takes.alone * 1024;
-        x.suffers = takes.pressed > takes.alone ? (takes.pressed - takes.alone) * 1024 / takes.alone : 0;
-        t_.tasks[at(x.task)].start = begin;
-    }
+    void start_task(std::size_t list, thread& x);
 
     /// When a thread may start a task, as far as what that waits for has ended; -1: it has not.
-    index_t earliest(int which, const thread& x) const {
-        const task& t = p_.tasks[at(which)];
-        index_t begin = x.free + costs_.dispatch;
-        const auto wait = [&](int other) {
-            index_t end = t_.tasks[at(other)].end;
-            end = letters_ != nullptr ? letters_->known(other, which, end, now_) : end;
-            begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
-            return end >= 0;
-        };
-        for (const wait_for& w : t.waits) {
-            if (threads_[at(w.list)].finished < w.count || !wait(p_.order[at(w.list)][at(w.count - 1)])) {
-                return -1;
-            }
-        }
-        for (const int other : t.after) {
-            if (t_.tasks[at(other)].end == 0 || !wait(other)) {
-                return -1;
-            }
-        }
-        return begin;
-    }
+    index_t earliest(int which, const thread& x) const;
 
     /// Of a queue's tasks the one that goes next: of those that may start now the most urgent. If there is none, notes when the first may start.
-    int most_urgent(std::size_t list, thread& x) const {
-        int best = -1;
-        for (const int t : p_.order[list]) {
-            if (t_.tasks[at(t)].end != 0) {
-                continue;
-            }
-            const index_t begin = earliest(t, x);
-            if (begin >= 0 && begin <= now_) {
-                best = best < 0 || p_.tasks[at(t)].priority < p_.tasks[at(best)].priority ? t : best;
-            } else if (begin >= 0) {
-                x.begin = x.begin < 0 ? begin : std::min(x.begin, begin);
-            }
-        }
-        return best;
-    }
+    int most_urgent(std::size_t list, thread& x) const;
 
     /// Nanoseconds until a thread's task ends at the present rate.
     static index_t stretched(const thread& x) { return (x.left * (1024 + x.slower) / 1024 + 1023) / 1024; }
 
-    void pass(index_t until) {
-        for (std::size_t i = 0; i < threads_.size(); ++i) {
-            thread& x = threads_[i];
-            if (x.task < 0) {
-                continue;
-            }
-            if (x.away > 0) {
-                x.away -= until - now_;
-            } else if (now_ + stretched(x) <= until) {
-                t_.tasks[at(x.task)].end = until; // above 0, as every task takes time
-                if (i < t_.device_busy.size()) {
-                    t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
-                }
-                x.free = until;
-                letters_ != nullptr ? letters_->post(x.task, until) : void();
-                x.task = -1;
-                ++x.finished;
-            } else {
-                x.left -= (until - now_) * 1024 * 1024 / (1024 + x.slower);
-            }
-        }
-        letters_ != nullptr ? letters_->pass(until) : void();
-        now_ = until;
-    }
+    void pass(index_t until);
 
     const plan& p_;
     const std::vector<thread_time>& times_;
@@ -225,19 +88,13 @@ private:
 
 /// Simulates one run of a bound plan, its waits set, whose tasks take `times`. Throws tessera::error unless there is a time for every task.
 /// `links`: of a plan whose devices are on several nodes; its makespan is when the last task has ended and the last letter has come.
-inline timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
-                         const node_links* links = nullptr) {
-    if (times.size() != p.tasks.size()) {
-        throw error("tessera: " + std::to_string(times.size()) + " times were given for the " +
-                    std::to_string(p.tasks.size()) + " tasks of the plan; give one for each");
-    }
-    if (links == nullptr) {
-        return detail::thread_simulation(p, times, costs, nullptr).run();
-    }
-    detail::letters_on_links letters(p, *links);
-    return detail::thread_simulation(p, times, costs, &letters).run();
-}
+timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
+                  const node_links* links = nullptr);
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/threads.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -33,39 +33,13 @@ struct fused_network {
     bool is_changed() const { return ops.size() != tensors_made_before(); }
 
 private:
-    std::size_t tensors_made_before() const {
-        std::size_t inputs = 0;
-        for (const tensor_node& t : network.tensors) {
-            inputs += t.producer < 0 ? 1 : 0;
-        }
-        return tensors.size() - inputs;
-    }
+    std::size_t tensors_made_before() const;
 };
 
 namespace detail {
 
 /// True where two operators run the same shards on the same devices, in one stage, and are repeated or not.
-inline bool run_alike(const strategy& s, int a, int b) {
-    const change x = change_of(s, a);
-    const change y = change_of(s, b);
-    bool same = x.what.partial == y.what.partial && x.what.replicate == y.what.replicate &&
-                x.what.stage == y.what.stage && x.what.recompute == y.what.recompute;
-    for (int l = 0; l < max_loops && same; ++l) {
-        same = x.what.degree[l] == y.what.degree[l] && (x.what.cuts[l] < 0) == (y.what.cuts[l] < 0);
-        for (int i = 0; same && x.what.cuts[l] >= 0 && i + 1 < x.what.degree[l]; ++i) {
-            same = x.pool[static_cast<std::size_t>(x.what.cuts[l] + i)] ==
-                   y.pool[static_cast<std::size_t>(y.what.cuts[l] + i)];
-        }
-    }
-    const auto device = [](const change& c, int i) {
-        return c.what.devices >= 0 ? c.pool[static_cast<std::size_t>(c.what.devices + i)]
-                                   : index_t{c.what.start} + index_t{c.what.stride} * i;
-    };
-    for (int i = 0; same && i < x.what.shards(); ++i) {
-        same = device(x, i) == device(y, i);
-    }
-    return same;
-}
+bool run_alike(const strategy& s, int a, int b);
 
 /// Which operators become one. Those that are expressions, of one configuration and precision, where what is between them is read by none but
 /// the last. In training none is taken that would have backward keep more, or write more, than the operators by themselves do.
@@ -509,5 +483,9 @@ fused_network not_fused(const Graph& g, const strategy& s) {
 }
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/strategy/fuse.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

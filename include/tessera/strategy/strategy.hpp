@@ -29,14 +29,7 @@ struct strategy {
     bool overlap = false;
     synchronization sync; ///< of gradients and parameters
 
-    strategy_view view() const {
-        return {ops.data(),    static_cast<int>(ops.size()),
-                pool.data(),   static_cast<index_t>(pool.size()),
-                micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-                statistics,    parameters_on,
-                overlap,       sync.is_usual() ? nullptr : &sync,
-                period};
-    }
+    strategy_view view() const;
 
     /// Number by number; is_same() also knows what lies elsewhere in the pool.
     friend bool operator==(const strategy& a, const strategy& b) { return same_fields(a, b); }
@@ -58,39 +51,14 @@ struct strategy {
     strategy() = default;
     /// Every operator whole, on the first device.
     explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
-    explicit strategy(const strategy_view& v)
-        : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
-          statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
-        period = v.period;
-        if (v.schedule != nullptr) {
-            schedule = *v.schedule;
-        }
-        if (v.sync != nullptr) {
-            sync = *v.sync;
-        }
-    }
+    explicit strategy(const strategy_view& v);
     /// Follows a schedule, with its number of micro-batches.
-    void follow(pipeline_schedule order) {
-        schedule = static_cast<pipeline_schedule&&>(order);
-        micro_batches = schedule.micro_batches;
-    }
+    void follow(pipeline_schedule order);
 
     /// Places the shards of an operator on the devices listed.
-    void place(int op, const std::vector<int>& devices) {
-        ops[static_cast<std::size_t>(op)].devices = static_cast<int>(pool.size());
-        for (const int d : devices) { // vector's insert costs every includer 20 ms
-            pool.push_back(d);
-        }
-    }
+    void place(int op, const std::vector<int>& devices);
     /// Cuts a loop of an operator at the indices listed.
-    void cut(int op, int loop_index, const std::vector<index_t>& at) {
-        configuration& c = ops[static_cast<std::size_t>(op)];
-        c.degree[loop_index] = static_cast<int>(at.size()) + 1;
-        c.cuts[loop_index] = static_cast<int>(pool.size());
-        for (const index_t i : at) {
-            pool.push_back(i);
-        }
-    }
+    void cut(int op, int loop_index, const std::vector<index_t>& at);
 };
 
 namespace detail {
@@ -310,18 +278,14 @@ constexpr problem check_strategy(const graph_view& g, const strategy_view& s, in
 }
 
 /// Throws tessera::error with the words of a rule that a strategy for the network breaks, if it breaks one.
-inline void require(const graph_view& g, const problem& p) {
-    if (p) {
-        throw error(to_text(p, p.parameter >= 0 ? parameter_path_of(g, p.parameter)
-                               : p.op >= 0      ? path_of(g, p.op)
-                                                : std::string()));
-    }
-}
+void require(const graph_view& g, const problem& p);
 
-inline void require(const graph_view& g, const strategy_view& s, int devices) {
-    require(g, check_strategy(g, s, devices));
-}
+void require(const graph_view& g, const strategy_view& s, int devices);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/strategy/strategy.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,21 +18,9 @@ struct element_move {
     index_t to_start = 0;
 
     /// Elements of the target that are written.
-    index_t written() const {
-        index_t all = 1;
-        for (int l = 0; l < kept; ++l) {
-            all *= count[l];
-        }
-        return all;
-    }
+    index_t written() const;
     /// How many are added up for each of them.
-    index_t summed() const {
-        index_t all = 1;
-        for (int l = kept; l < loops; ++l) {
-            all *= count[l];
-        }
-        return all;
-    }
+    index_t summed() const;
     bool is_empty() const { return written() * summed() == 0; }
     /// Whether it is one copy of adjacent elements.
     bool is_dense() const { return loops == 0 || (loops == 1 && kept == 1 && from[0] == 1 && to[0] == 1); }
@@ -45,105 +33,28 @@ struct strides_of {
     index_t start = 0;
     index_t step[max_loops]{};
 
-    strides_of(const operand& o, const box& region, const interval* ranges) {
-        index_t stride = 1;
-        for (int k = o.extents.rank - 1; k >= 0; --k) {
-            start += (o.dim[k].offset - region.dim[k].begin) * stride;
-            for (const affine::term& t : o.dim[k].terms) {
-                start += t.coefficient * ranges[t.loop].begin * stride;
-                step[t.loop] += t.coefficient * stride;
-            }
-            stride *= region.dim[k].size();
-        }
-    }
+    strides_of(const operand& o, const box& region, const interval* ranges);
 };
 
 /// Leaves out the points at which an index of one loop is outside its tensor.
-inline void clip(const operand& o, interval* ranges) {
-    for (int k = 0; k < o.extents.rank; ++k) {
-        const affine& a = o.dim[k];
-        if (a.terms.size() != 1) {
-            continue;
-        }
-        const index_t c = a.terms[0].coefficient;
-        const index_t size = c > 0 ? c : -c;
-        interval& r = ranges[a.terms[0].loop];
-        const index_t low = c > 0 ? -a.offset : a.offset - o.extents[k] + 1; // least value of size * loop ...
-        const index_t high = c > 0 ? o.extents[k] - 1 - a.offset : a.offset; // ... and largest
-        const index_t first = low <= 0 ? 0 : (low + size - 1) / size;
-        const index_t end = high < 0 ? 0 : high / size + 1;
-        r.begin = r.begin > first ? r.begin : first;
-        r.end = r.end < end ? r.end : end;
-        r.end = r.end < r.begin ? r.begin : r.end;
-    }
-}
+void clip(const operand& o, interval* ranges);
 
 constexpr index_t distance(index_t stride) { return stride < 0 ? -stride : stride; }
 
 /// Loops [first, last) from the longest stride to the shortest, those that go on where the next inner one ends being one with it.
-inline void join_loops(element_move& m, int first, int last, const index_t* by) {
-    const auto swap = [&](int a, int b) {
-        const index_t keep[3] = {m.count[a], m.from[a], m.to[a]};
-        m.count[a] = m.count[b];
-        m.from[a] = m.from[b];
-        m.to[a] = m.to[b];
-        m.count[b] = keep[0];
-        m.from[b] = keep[1];
-        m.to[b] = keep[2];
-    };
-    for (int a = first + 1; a < last; ++a) {
-        for (int b = a; b > first && distance(by[b]) > distance(by[b - 1]); --b) {
-            swap(b, b - 1);
-        }
-    }
-    for (int a = last - 1; a > first; --a) {
-        const int outer = a - 1;
-        if (m.from[outer] != m.count[a] * m.from[a] || m.to[outer] != m.count[a] * m.to[a]) {
-            continue;
-        }
-        m.count[outer] *= m.count[a];
-        m.from[outer] = m.from[a];
-        m.to[outer] = m.to[a];
-        for (int b = a; b + 1 < m.loops; ++b) {
-            swap(b, b + 1);
-        }
-        --m.loops;
-        m.kept -= a < m.kept ? 1 : 0;
-    }
-}
+void join_loops(element_move& m, int first, int last, const index_t* by);
 
 } // namespace detail
 
 /// The move from operand `from`, of which an array over `from_region` is at hand, to operand `to`, over `to_region`: forward from an input to the output,
 /// backward from the output's gradient to an input's. Indices of several loops must lie inside their tensors.
-inline element_move move_between(const description& d, int from, const box& from_region, int to, const box& to_region,
-                                 const interval* shard) {
-    interval ranges[max_loops];
-    for (int l = 0; l < d.loops.size(); ++l) {
-        ranges[l] = shard[l];
-    }
-    detail::clip(d.operands[from], ranges);
-    detail::clip(d.operands[to], ranges);
-    const detail::strides_of source(d.operands[from], from_region, ranges);
-    const detail::strides_of target(d.operands[to], to_region, ranges);
-    element_move m;
-    m.from_start = source.start;
-    m.to_start = target.start;
-    for (const bool summed : {false, true}) {
-        for (int l = 0; l < d.loops.size(); ++l) {
-            if (ranges[l].size() != 1 && (target.step[l] == 0) == summed) {
-                m.count[m.loops] = ranges[l].size();
-                m.from[m.loops] = source.step[l];
-                m.to[m.loops++] = target.step[l];
-            }
-        }
-        m.kept = summed ? m.kept : m.loops;
-    }
-    detail::join_loops(m, m.kept, m.loops, m.from);
-    detail::join_loops(m, 0, m.kept, m.to);
-    return m;
-}
+element_move move_between(const description& d, int from, const box& from_region, int to, const box& to_region,
+                          const interval* shard);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/task/element_move.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

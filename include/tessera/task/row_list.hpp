@@ -6,6 +6,8 @@
 #include "tessera/op/record.hpp"
 
 #include <array>
+#include <span>
+#include <vector>
 
 namespace tessera {
 
@@ -37,6 +39,18 @@ constexpr auto rows_among(row_list<Row...>) {
     };
     (take(Row{}), ...);
     return made;
+}
+
+/// Of rows that are made, those of the operators in a set.
+template <class Set, class Value>
+std::vector<const Value*> made_rows_among(std::span<const Value* const> all) {
+    std::vector<const Value*> some;
+    for (const Value* const row : all) {
+        if (Set::has(*row->of)) {
+            some.push_back(row);
+        }
+    }
+    return some;
 }
 
 } // namespace tessera

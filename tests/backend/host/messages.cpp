@@ -39,7 +39,7 @@ struct trained {
         for (const ts::task& t : p.tasks) {
             if (t.kind == ts::task_kind::update && !t.parts.empty()) {
                 all.push_back(
-                    ts::host::detail::message_job<ts::plan>(p, t, it.graph_of(), it.training_executor().memory(), how)
+                    ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), how)
                         .passes());
             }
         }

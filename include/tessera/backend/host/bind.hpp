@@ -14,311 +14,53 @@ public:
     /// `states`: numbers of optimizer state for each of a parameter.
     binder(plan& p, const format_table& table, int states) : p_(p), table_(table), states_(states) {}
 
-    void run(const decisions& d) {
-        for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
-            tile& x = p_.tiles[i];
-            for (const decisions::stored& s : d.parameters) {
-                if (x.kind == tile_kind::parameter && x.slices == 1 && s.tensor == x.tensor && s.region == x.region) {
-                    x.format = s.format;
-                }
-            }
-            if (x.kind == tile_kind::parameter) {
-                set_size(static_cast<int>(i));
-            }
-        }
-        rewrite(d.tasks);
-        for (result_piece& r : p_.results) {
-            make_readable(r);
-        }
-    }
+    void run(const decisions& d);
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     tile& tile_at(int t) { return p_.tiles[at(t)]; }
 
-    void set_size(int t) {
-        tile& x = tile_at(t);
-        x.bytes = table_.bytes(x.format, x.region.extents(), x.type);
-        x.elements = x.bytes / bytes_of(x.type);
-        if (x.slices > 1) {
-            x.elements = even_part(x.elements, x.slices, x.slice).size();
-            x.bytes = x.elements * bytes_of(x.type);
-        }
-    }
+    void set_size(int t);
 
     // ---- rewriting ---------------------------------------------------------------------------------------------------
 
-    void rewrite(const std::vector<candidate>& chosen) {
-        std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
-        p_.tasks.clear();
-        for (std::size_t i = 0; i < old.size(); ++i) {
-            task t = static_cast<task&&>(old[i]);
-            step_ = t.step;
-            device_ = t.device;
-            stream_ = t.stream == task_stream::queue ? task_stream::compute : t.stream;
-            switch (t.kind) {
-            case task_kind::compute:
-                rewrite_compute(t, chosen[i]);
-                break;
-            case task_kind::copy:
-                rewrite_copy(t);
-                break;
-            case task_kind::reduce:
-            case task_kind::update:
-            case task_kind::norm:
-                rewrite_update(t);
-                break;
-            case task_kind::sum:
-                rewrite_sum(t);
-                break;
-            case task_kind::compress: // blocks and indices go by the order of plain elements, whatever the formats
-                t.reads[0] = as(t.reads[0], format::plain);
-                break;
-            case task_kind::average:    // copies are alike
-            case task_kind::gather:     // slices are plain
-            case task_kind::decompress: // sums are plain
-            case task_kind::reorder:
-                break;
-            }
-            p_.tasks.push_back(static_cast<task&&>(t));
-        }
-    }
+    void rewrite(const std::vector<candidate>& chosen);
 
     /// One that repeats the elements of tile `t`.
-    int add_tile(int t, int f) {
-        tile x = tile_at(t);
-        x.origin = x.origin >= 0 ? x.origin : t;
-        x.step = x.kind == tile_kind::parameter ? step_ : x.step;
-        x.alias = -1;
-        x.keep = false;
-        x.offset = -1;
-        x.format = f;
-        x.kind = x.kind == tile_kind::parameter ? tile_kind::activation : x.kind;
-        p_.tiles.push_back(x);
-        set_size(static_cast<int>(p_.tiles.size()) - 1);
-        return static_cast<int>(p_.tiles.size()) - 1;
-    }
+    int add_tile(int t, int f);
 
     struct converted {
         int from = 0, format = 0, to = 0, step = 0;
     };
 
     /// The tile that holds the same elements in format `f`, which a reorder task before the one at hand makes if need be.
-    int as(int t, int f) {
-        const int alias = tile_at(t).alias;
-        if (alias < 0 && tile_at(t).format == f) {
-            return t;
-        }
-        for (const converted& c : converted_) {
-            if (c.from == t && c.format == f && c.step == step_) { // a parameter changes from step to step
-                return c.to;
-            }
-        }
-        int made = -1;
-        if (alias < 0) {
-            made = reorder(t, f);
-        } else {
-            // Only these formats keep their order of elements when indices are renamed.
-            const bool survives =
-                tile_at(alias).region == tile_at(t).region || f == format::plain || f == format::samples16;
-            made = alias_of(t, as(alias, survives ? f : format::plain));
-            if (!survives) {
-                made = reorder(made, f);
-            }
-        }
-        converted_.push_back({t, f, made, step_});
-        return made;
-    }
+    int as(int t, int f);
 
     /// A result under another name, whose elements a format holds in the order of the first one's indices, is kept plain.
-    void make_readable(result_piece& r) {
-        const int alias = tile_at(r.tile).alias;
-        const int root = p_.root(r.tile);
-        const int f = tile_at(root).format;
-        if (alias < 0 || tile_at(root).region == tile_at(r.tile).region || f == format::plain ||
-            f == format::samples16) {
-            return;
-        }
-        step_ = r.step;
-        device_ = tile_at(r.tile).device;
-        stream_ = task_stream::compute;
-        r.tile = as(r.tile, format::plain);
-        tile_at(r.tile).keep = true;
-        tile_at(p_.root(r.tile)).keep = true;
-    }
+    void make_readable(result_piece& r);
 
     /// The alias `t`, or one like it, on the tile `base`.
-    int alias_of(int t, int base) {
-        if (tile_at(t).alias != base) {
-            const tile like = tile_at(t);
-            p_.tiles.push_back(like);
-            t = static_cast<int>(p_.tiles.size()) - 1;
-            tile_at(t).alias = base;
-            tile_at(t).keep = false;
-        }
-        tile_at(t).format = tile_at(base).format;
-        tile_at(t).bytes = tile_at(base).bytes;
-        tile_at(t).elements = tile_at(base).elements;
-        return t;
-    }
+    int alias_of(int t, int base);
 
-    int reorder(int t, int f) {
-        const int to = add_tile(t, f);
-        task r;
-        r.kind = task_kind::reorder;
-        r.device = tile_at(t).device;
-        r.step = step_;
-        r.stream = r.device == device_ ? stream_ : task_stream::compute;
-        r.op = -1;
-        r.reads = {t};
-        r.writes = {to};
-        const index_t bytes = reorder_scratch(table_, {tile_at(t).format, f, tile_at(t).region.extents()});
-        r.scratch = bytes > 0 ? add_scratch(p_, r.device, bytes) : -1;
-        p_.tasks.push_back(static_cast<task&&>(r));
-        return to;
-    }
+    int reorder(int t, int f);
 
-    void rewrite_compute(task& t, const candidate& k) {
-        t.implementation = static_cast<int>(k.engine);
-        std::vector<int> reads;
-        std::vector<int> writes;
-        const auto is_written = [&](int which) {
-            return std::find(t.writes.begin(), t.writes.end(), which) != t.writes.end();
-        };
-        const bool fixed = t.what == pass::update;
-        for (int o = 0; o < max_operands; ++o) {
-            for (const bool gradient : {false, true}) {
-                int& x = gradient ? t.gradient[o] : t.value[o];
-                if (x < 0) {
-                    continue;
-                }
-                const int f = fixed ? format::plain : gradient ? k.gradient[o] : k.value[o];
-                if (!gradient && has(k.unused, o)) {
-                    x = -1;
-                } else if (is_written(x)) {
-                    if (tile_at(x).kind != tile_kind::parameter) {
-                        tile_at(x).format = f < 0 ? format::plain : f;
-                        set_size(x);
-                    }
-                    writes.push_back(x);
-                } else {
-                    x = as(x, f < 0 ? format::plain : f);
-                    reads.push_back(x);
-                }
-            }
-        }
-        if (fixed) {
-            reads.push_back(t.running);
-        }
-        t.reads = static_cast<std::vector<int>&&>(reads);
-        t.writes = static_cast<std::vector<int>&&>(writes);
-        if (k.scratch > 0) {
-            t.scratch = add_scratch(p_, t.device, k.scratch);
-        }
-        if (k.workspace > 0) {
-            bind_workspace(t, k.workspace);
-        }
-    }
+    void rewrite_compute(task& t, const candidate& k);
 
-    void bind_workspace(task& t, index_t bytes) {
-        if (is_forward(t.what)) {
-            t.workspace = add_scratch(p_, t.device, bytes);
-            t.writes.push_back(t.workspace);
-            workspaces_.push_back({t.op, t.shard_number, t.micro_batch, t.workspace});
-            return;
-        }
-        for (const left_behind& w : workspaces_) { // where forward was repeated, the second time's
-            if (w.op == t.op && w.shard_number == t.shard_number && w.micro_batch == t.micro_batch) {
-                t.workspace = w.tile;
-            }
-        }
-        t.reads.push_back(t.workspace);
-    }
+    void bind_workspace(task& t, index_t bytes);
 
     /// A copy of whole tiles keeps their format; one of parts works on plain tiles.
-    void rewrite_copy(task& t) {
-        tile& target = tile_at(t.writes[0]);
-        bool alike = !t.clear && !t.segments.empty();
-        for (const copy_segment& s : t.segments) {
-            alike = alike && s.region == target.region && tile_at(s.source).region == s.region &&
-                    tile_at(s.source).device >= 0;
-        }
-        const int f = alike ? tile_at(p_.root(t.segments[0].source)).format : format::plain;
-        const bool shaped = alike && !(tile_at(p_.root(t.segments[0].source)).region == target.region);
-        target.format = shaped ? format::plain : f;
-        const int wanted = target.format;
-        set_size(t.writes[0]);
-        for (copy_segment& s : t.segments) {
-            s.source = tile_at(s.source).device < 0 ? s.source : as(s.source, wanted);
-        }
-        t.reads.clear();
-        for (const copy_segment& s : t.segments) {
-            t.reads.push_back(s.source);
-        }
-    }
+    void rewrite_copy(task& t);
 
     /// What is added to keeps its format; where the first source is no target, the sum is plain.
-    void rewrite_sum(task& t) {
-        const int to = t.writes[0];
-        if (t.reads[0] != to) {
-            tile_at(to).format =
-                tile_at(to).kind == tile_kind::parameter_gradient ? parameter_format(tile_at(to)) : format::plain;
-            set_size(to);
-        }
-        const int f = tile_at(to).format;
-        for (int& r : t.reads) {
-            r = r == to ? r : as(r, f);
-        }
-    }
+    void rewrite_sum(task& t);
 
-    void rewrite_update(task& t) {
-        if (t.parts.empty()) {
-            rewrite_update(t, 0, t.reads.size(), 0, t.writes.size(), t.state);
-        }
-        std::size_t read = 0;
-        std::size_t write = 0;
-        for (const task_part& x : t.parts) {
-            rewrite_update(t, read, at(x.reads), write, at(x.writes), x.state);
-            read = at(x.reads);
-            write = at(x.writes);
-        }
-    }
+    void rewrite_update(task& t);
 
     /// For one parameter: what the task reads from `read` to `read_end` and writes from `write` to `write_end`.
     void rewrite_update(task& t, std::size_t read, std::size_t read_end, std::size_t write, std::size_t write_end,
-                        int state) {
-        const int first = t.kind == task_kind::norm ? t.reads[read] : t.writes[write];
-        for (std::size_t i = write; i < write_end; ++i) {
-            const int w = t.writes[i];
-            if (t.kind == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
-                tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
-                set_size(w);
-            }
-        }
-        const int f = tile_at(first).format;
-        for (std::size_t i = read; i < read_end; ++i) {
-            int& r = t.reads[i];
-            if (tile_at(r).kind == tile_kind::parameter_gradient &&
-                tile_at(r).slices == 1) { // slices have been made in that format
-                r = as(r, f);
-            }
-        }
-        if (state >= 0) {
-            tile& s = tile_at(state);
-            s.elements = slice_of(tile_at(first), t).size(); // a padded format has more, also for a slice of none
-            s.bytes = s.elements * bytes_of(element::f32) * states_;
-        }
-    }
+                        int state);
 
-    int parameter_format(const tile& sum) {
-        for (const tile& x : p_.tiles) {
-            if (x.kind == tile_kind::parameter && x.tensor == sum.tensor && x.region == sum.region &&
-                x.device == sum.device) {
-                return x.format;
-            }
-        }
-        return format::plain;
-    }
+    int parameter_format(const tile& sum);
 
     /// What forward leaves to backward beside its output.
     struct left_behind {
@@ -336,5 +78,9 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/bind.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -34,21 +34,11 @@ struct candidate {
     std::uint32_t unused = 0;   ///< operands whose values this way does not touch after all
     double seconds = -1;        ///< measured or estimated
 
-    candidate() {
-        for (int o = 0; o < max_operands; ++o) {
-            value[o] = gradient[o] = -1;
-        }
-    }
+    candidate();
 };
 
 /// Whether two ways are the same: one engine, the same formats everywhere.
-inline bool same_formats(const candidate& a, const candidate& b) {
-    bool same = a.engine == b.engine;
-    for (int o = 0; o < max_operands; ++o) {
-        same = same && a.value[o] == b.value[o] && a.gradient[o] == b.gradient[o];
-    }
-    return same;
-}
+bool same_formats(const candidate& a, const candidate& b);
 
 /// A call with everything that a job needs to run it.
 struct bound_call {
@@ -80,33 +70,15 @@ struct local_window {
     index_t pad_begin[op::max_window_dimensions]{};
     index_t pad_end[op::max_window_dimensions]{};
 
-    local_window(const compute_call& c) {
-        const description& d = *c.d;
-        const int in = d.find_operand(operand_kind::input);
-        const int out = d.output();
-        const box xb = region(d, in, c.ranges);
-        const box yb = region(d, out, c.ranges);
-        x = xb.extents();
-        y = yb.extents();
-        a = op::windows_of(c.attributes, x.rank);
-        for (int k = 0; k < a.dimensions; ++k) {
-            const index_t first = yb.dim[2 + k].begin * a.stride[k] - a.padding[k];
-            const index_t last =
-                (yb.dim[2 + k].end - 1) * a.stride[k] - a.padding[k] + (a.window[k] - 1) * a.dilation[k] + 1;
-            pad_begin[k] = xb.dim[2 + k].begin - first;
-            pad_end[k] = last - xb.dim[2 + k].end;
-        }
-    }
+    local_window(const compute_call& c);
     /// As much padding before the shard's part of the input as behind it.
-    bool is_symmetric() const {
-        bool same = true;
-        for (int k = 0; k < a.dimensions; ++k) {
-            same = same && pad_begin[k] == pad_end[k];
-        }
-        return same;
-    }
+    bool is_symmetric() const;
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/call.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -12,13 +12,7 @@ struct channel_blocks {
     index_t samples = 0, blocks = 1, pixels = 0, width = 0, channels = 0;
 
     channel_blocks() = default;
-    channel_blocks(const shape& s, int f)
-        : samples(s[0]), pixels(s.volume() / (s[0] * s[1])), width(s[1]), channels(s[1]) {
-        if (f == format::channels16) {
-            blocks = (s[1] + 15) / 16;
-            width = 16;
-        }
-    }
+    channel_blocks(const shape& s, int f);
     index_t padded() const { return blocks * width; }
     /// Calls body(place of the first channel, that channel) for every pixel of every block.
     template <class Body>
@@ -34,5 +28,9 @@ struct channel_blocks {
 };
 
 } // namespace tessera::host::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/channel_blocks.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

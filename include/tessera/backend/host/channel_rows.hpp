@@ -19,22 +19,7 @@ struct channel_rows {
     int last_live = 1; ///< those of the last block that are not there to fill it up
 
     channel_rows() = default;
-    channel_rows(const shape& s, int f) {
-        const index_t plane = s.volume() / (s[0] * s[1]);
-        channels = s[1];
-        if (f == format::samples16) {
-            blocks = (s[0] + 15) / 16;
-            length = plane * 16;
-            lanes = 16;
-            last_live = static_cast<int>(s[0] - (blocks - 1) * 16);
-        } else if (f == format::channels_last) {
-            blocks = s[0] * plane;
-            length = 1;
-        } else {
-            blocks = s[0];
-            length = plane;
-        }
-    }
+    channel_rows(const shape& s, int f);
 
     index_t at(index_t block, index_t channel) const { return (block * channels + channel) * length; }
     int live(index_t block) const { return block + 1 == blocks ? last_live : lanes; }
@@ -72,25 +57,16 @@ struct channel_rows {
     }
 
     /// The sum of 16 partial sums, in blocks of samples of those of real samples.
-    double sum_live(const double (&partial)[16], index_t block) const {
-        const int count = lanes == 16 ? live(block) : 16;
-        double total = 0;
-        for (int k = 0; k < count; ++k) {
-            total += partial[k];
-        }
-        return total;
-    }
+    double sum_live(const double (&partial)[16], index_t block) const;
 
     /// Zeros where a row has no real sample: gradients rely on it.
-    void clear_rest(float* row, index_t block) const {
-        for (index_t i = 0; live(block) < lanes && i < length; i += 16) {
-            for (int k = live(block); k < 16; ++k) {
-                row[i + k] = 0;
-            }
-        }
-    }
+    void clear_rest(float* row, index_t block) const;
 };
 
 } // namespace tessera::host::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/channel_rows.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

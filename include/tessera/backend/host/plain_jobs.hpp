@@ -11,10 +11,7 @@ namespace tessera::host {
 class plain_job : public job {
 public:
     plain_job(const bound_call& b, const reference::operator_row<float>& row) : call_(b.call), row_(&row) {}
-    void run(const run_state& run) override {
-        call_.run = &run;
-        reference::compute<float>(call_, *row_);
-    }
+    void run(const run_state& run) override;
     const char* computed_by() const override { return "plain loops"; }
 
 private:
@@ -23,19 +20,14 @@ private:
 };
 
 /// Everything that a call touches, plain.
-inline void add_plain_candidates(const compute_call& c, std::vector<candidate>& out) {
-    candidate k;
-    for (int o = 0; o < c.d->operands.size(); ++o) {
-        k.value[o] = c.value[o].region.rank > 0 || c.value[o].data != nullptr ? format::plain : -1;
-        k.gradient[o] = c.gradient[o].region.rank > 0 || c.gradient[o].data != nullptr ? format::plain : -1;
-    }
-    out.push_back(k);
-}
+void add_plain_candidates(const compute_call& c, std::vector<candidate>& out);
 
-inline owned<job> make_plain_job(const bound_call& b, const reference::operator_row<float>& row) {
-    return owned<job>(new plain_job(b, row));
-}
+owned<job> make_plain_job(const bound_call& b, const reference::operator_row<float>& row);
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/plain_jobs.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -15,11 +15,7 @@ struct row_moments {
     double mean = 0;
     double inverse = 1;
 
-    row_moments(const double* sum, index_t apart, index_t count, double epsilon) {
-        mean = sum[0] / static_cast<double>(count);
-        const double variance = sum[apart] / static_cast<double>(count) - mean * mean;
-        inverse = 1 / std::sqrt((variance < 0 ? 0 : variance) + epsilon);
-    }
+    row_moments(const double* sum, index_t apart, index_t count, double epsilon);
 };
 
 /// Elements that two sums of the statistics cover.
@@ -132,5 +128,9 @@ struct row_norm_loops {
 };
 
 } // namespace tessera::reference::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/normalization.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

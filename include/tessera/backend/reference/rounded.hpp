@@ -15,41 +15,17 @@
 namespace tessera::reference {
 
 /// Whether an operator takes its parameters rounded to bf16.
-inline bool rounds_parameters(const op_attributes& a) {
-    return a.math == precision::bf16 && rounds_parameters(record_of(a));
-}
+bool rounds_parameters(const op_attributes& a);
 
 /// The operands of one call that are stored as bf16, or taken as such.
 class rounded_operands {
 public:
     /// Operand `o` of a call, its value or its gradient: `view` is given memory of floats in place of what it has.
-    void add(tile_view& view, bool is_stored, bool writes) {
-        operands_.push_back(
-            {view.data, std::vector<float>(static_cast<std::size_t>(view.region.volume())), is_stored, writes});
-        view.data = operands_.back().numbers.data();
-    }
+    void add(tile_view& view, bool is_stored, bool writes);
     /// Before the call.
-    void load() {
-        for (one& x : operands_) {
-            const auto count = static_cast<index_t>(x.numbers.size());
-            if (x.is_stored && !x.writes) {
-                numbers_of(element::bf16, static_cast<const std::byte*>(x.memory), count, x.numbers.data());
-            } else if (!x.writes) {
-                for (std::size_t i = 0; i < x.numbers.size(); ++i) {
-                    x.numbers[i] = round_to_bf16(static_cast<const float*>(x.memory)[i]);
-                }
-            }
-        }
-    }
+    void load();
     /// After it.
-    void store() {
-        for (one& x : operands_) {
-            if (x.writes) {
-                store_numbers(element::bf16, x.numbers.data(), static_cast<index_t>(x.numbers.size()),
-                              static_cast<std::byte*>(x.memory));
-            }
-        }
-    }
+    void store();
 
 private:
     struct one {
@@ -62,5 +38,9 @@ private:
 };
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/rounded.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

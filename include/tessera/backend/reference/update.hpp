@@ -136,10 +136,12 @@ layer_squares squares_of(const update_rule& how, const run_state& run, double gr
 }
 
 /// By how much a parameter's steps are scaled, given the squares of all of it.
-inline double trust_of(const update_rule& how, const layer_squares& all) {
-    return formulas::trust_of(settings_in<formulas::update_settings>(how), all.weights, all.measured);
-}
+double trust_of(const update_rule& how, const layer_squares& all);
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/update.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

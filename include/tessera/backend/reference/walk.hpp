@@ -15,29 +15,10 @@ struct cursor {
 };
 
 /// Distance between two indices of dimension `d` in a dense array over `region`.
-inline index_t stride_in(const box& region, int d) {
-    index_t stride = 1;
-    for (int k = region.rank - 1; k > d; --k) {
-        stride *= region.dim[k].size();
-    }
-    return stride;
-}
+index_t stride_in(const box& region, int d);
 
 /// The operand's element in a dense array over `region`. A dimension without an index (`all`) stays at its first element.
-inline cursor place(const operand& o, const box& region) {
-    cursor c;
-    for (int k = 0; k < o.extents.rank; ++k) {
-        if (o.dim[k].all) {
-            continue;
-        }
-        const index_t stride = stride_in(region, k);
-        c.base += (o.dim[k].offset - region.dim[k].begin) * stride;
-        for (const affine::term& t : o.dim[k].terms) {
-            c.step[t.loop] += t.coefficient * stride;
-        }
-    }
-    return c;
-}
+cursor place(const operand& o, const box& region);
 
 /// A condition at every point: 0 <= offset + sum of step * loop < extent.
 struct bound {
@@ -190,5 +171,9 @@ void walk(const description& d, std::uint32_t loops, const interval* ranges, std
 }
 
 } // namespace tessera::reference::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/walk.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

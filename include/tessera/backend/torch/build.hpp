@@ -14,314 +14,58 @@ class builder : exchanges {
 public:
     using exchanges::exchanges;
 
-    program make() {
-        for (int t = 0; t < g_.tensor_count; ++t) {
-            if (g_.tensors[t].producer < 0) {
-                const bool counts = g_.tensors[t].type == element::i32;
-                out_.inputs.push_back({std::string(g_.tensors[t].name), g_.tensors[t].extents,
-                                       counts ? element::i32 : element::f32, counts ? g_.integers_in(t) : 0});
-            }
-        }
-        for (int op = 0; op < g_.op_count; ++op) {
-            if (s_.ops[op].recompute) {
-                out_.recomputes[at(stage_of(op))] = 1;
-            }
-            bring_inputs(op);
-            hand_over_inputs(op);
-            g_.facts(op).view ? view_lines(op) : compute_lines(op);
-            g_.is_loss(op) ? loss_lines(op) : void();
-        }
-        refuse_clipping();
-        add_buckets();
-        add_gathers();
-        add_actions();
-        if (!refused_.empty()) {
-            throw error(refusal_text(refused_));
-        }
-        return std::move(out_);
-    }
+    program make();
 
 private:
-    shard_text text_of_shard(int op, const task& t, int number) {
-        shard_text s;
-        s.g = &g_;
-        s.op = op;
-        s.d = &in_.desc(op);
-        s.ranges = t.ranges;
-        s.first_part = t.first_part;
-        s.samples = t.samples > 0 ? t.samples : out_.batch / out_.micro_batches;
-        s.micro_batches = out_.micro_batches;
-        s.name = names_[at(op)];
-        s.number = number;
-        s.out = numbered(s.name, number);
-        for (int o = 0; o < s.d->operands.size(); ++o) {
-            const operand& x = s.d->operands[o];
-            s.region.push_back(t.value[o] >= 0 ? tile_at(t.value[o]).region : region(*s.d, o, t.ranges));
-            s.value.push_back(x.kind == operand_kind::parameter && t.value[o] >= 0
-                                  ? taken_parameter(op, parameter_text(t.value[o]))
-                              : t.value[o] >= 0 && x.kind != operand_kind::state ? value(stage_of(op), t.value[o])
-                                                                                 : std::string());
-        }
-        return s;
-    }
+    shard_text text_of_shard(int op, const task& t, int number);
 
-    void refuse(int op, const std::string& why) {
-        const std::string line = paths_.op(op) + ", a " + to_text(g_.ops[op].attributes.kind) + ": " + why;
-        if (std::find(refused_.begin(), refused_.end(), line) == refused_.end()) {
-            refused_.push_back(line);
-        }
-    }
+    void refuse(int op, const std::string& why);
 
     /// Where the network computes in bf16, products take their parameters rounded.
-    std::string taken_parameter(int op, const std::string& text) const {
-        const op_attributes& a = g_.ops[op].attributes;
-        return a.math == precision::bf16 && takes_rounded_parameters(a) ? "rt.bf16_weight(" + text + ")" : text;
-    }
+    std::string taken_parameter(int op, const std::string& text) const;
 
-    void add_operator(int op, shard_text& s, int rank, int output) {
-        std::string why = "it cannot be written";
-        const std::string text = row_of(s.attributes()).line(s, why);
-        text.empty() ? refuse(op, why) : add_lines(stage_of(op), rank, text);
-        values_[at(stage_of(op))][output] = g_.facts(op).view ? s.out : stored(stage_of(op), rank, s.out, output);
-    }
+    void add_operator(int op, shard_text& s, int rank, int output);
 
-    void view_lines(int op) {
-        std::vector<int> counts(at(out_.ranks), 0);
-        for (const int v : tables_.views[at(op)]) {
-            const tile& made = tile_at(v);
-            task t; // of which a view has none
-            t.device = made.device;
-            const int input = in_.desc(op).find_operand(operand_kind::input, 0);
-            t.value[input] = made.alias;
-            t.value[in_.desc(op).output()] = v;
-            shard_text s = text_of_shard(op, t, counts[at(made.device)]++);
-            add_operator(op, s, made.device, v);
-        }
-    }
+    void view_lines(int op);
 
-    void compute_lines(int op) {
-        const description& d = in_.desc(op);
-        const std::vector<int>& all = tables_.computes[at(op)];
-        if (!all.empty() && plan_.tasks[at(all[0])].last_nest + 1 == d.nests.size() &&
-            plan_.tasks[at(all[0])].first_nest == 0) {
-            std::vector<int> counts(at(out_.ranks), 0);
-            for (const int c : all) {
-                const task& t = plan_.tasks[at(c)];
-                shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
-                take_state(op, t, s);
-                add_dropout(op, t, s);
-                add_operator(op, s, t.device, t.value[d.output()]);
-            }
-            return;
-        }
-        if (row_of(g_.ops[op].attributes).nest == nullptr) {
-            refuse(op, "it is split along a loop that its shards reduce together");
-            return;
-        }
-        for (int k = 0; k < d.nests.size(); ++k) {
-            nest_lines(op, k);
-        }
-    }
+    void compute_lines(int op);
 
-    void take_state(int op, const task& t, shard_text& s) {
-        const int running = s.d->running_state();
-        if (running >= 0 && (t.samples == 0 || is_first_replica(op, t))) {
-            s.value[at(running)] = state_text(op, running, t);
-        }
-    }
+    void take_state(int op, const task& t, shard_text& s);
     bool is_first_replica(int op, const task& t) const { return t.ranges[statistics_loop(in_.desc(op))].begin == 0; }
 
-    void add_dropout(int op, const task& t, const shard_text& s) {
-        const std::string unit = dropped_by(s.attributes());
-        if (unit.empty()) {
-            return;
-        }
-        if (out_.dropouts.empty() || out_.dropouts.back().name != s.name) {
-            out_.dropouts.push_back(
-                {s.name, g_.number_of(op), dropped_percent(s.attributes()), unit, s.output_extents(), {}});
-        }
-        out_.dropouts.back().shards.push_back({t.device, s.output_region(), t.value[s.d->output()]});
-    }
+    void add_dropout(int op, const task& t, const shard_text& s);
 
     /// One nest of every shard, and the exchange of what it makes for the nests behind it.
-    void nest_lines(int op, int k) {
-        const description& d = in_.desc(op);
-        const int stage = stage_of(op);
-        const int made = d.nests[k].write;
-        const bool last = k + 1 == d.nests.size();
-        std::vector<int> counts(at(out_.ranks), 0);
-        std::vector<piece> pieces;
-        for (const int c : tables_.computes[at(op)]) {
-            const task& t = plan_.tasks[at(c)];
-            if (t.first_nest != k) {
-                continue;
-            }
-            shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
-            last ? take_state(op, t, s) : void();
-            const std::string name = last ? s.out : derived(s.out, "nest" + std::to_string(k));
-            std::string why;
-            const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
-            why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
-            values_[at(stage)][t.value[made]] = last ? stored(stage, t.device, name, t.value[made]) : name;
-            pieces.push_back({tile_at(t.value[made]).region, t.device, tile_at(t.value[made]).part, t.value[made]});
-        }
-        if (!last) {
-            exchange_intermediates(op, k, pieces);
-        }
-    }
+    void nest_lines(int op, int k);
 
-    void exchange_intermediates(int op, int k, const std::vector<piece>& pieces) {
-        const description& d = in_.desc(op);
-        const int made = d.nests[k].write;
-        exchange_table x;
-        x.name = names_[at(op)] + ".nest" + std::to_string(k);
-        x.from_stage = x.to_stage = stage_of(op);
-        x.largest = d.nests[k].reduce == reducer::max;
-        x.differentiable =
-            (d.operands[made].differentiable || g_.is_loss(op)) && !x.largest && carries_gradient(g_.ops[op].output);
-        for (const int c : tables_.computes[at(op)]) {
-            const task& t = plan_.tasks[at(c)];
-            const int needed = t.value[made];
-            if (t.first_nest <= k || needed < 0 || !value(x.to_stage, needed).empty()) {
-                continue;
-            }
-            const std::size_t before = x.targets.size();
-            const int to = place(x.targets, {t.device, tile_at(needed).region, needed});
-            if (x.targets.size() == before) {
-                continue;
-            }
-            std::vector<piece> own;
-            for (const piece& p : pieces) {
-                tile_at(p.tile).replica == tile_at(needed).replica ? own.push_back(p) : void();
-            }
-            for (const segment& seg : gather_into(own, tile_at(needed).region, t.device, t.device).segments) {
-                const piece& from = own[at(seg.source)];
-                x.moves.push_back({place(x.sources, {from.device, from.region, from.tile}), to, seg.region});
-            }
-        }
-        if (!x.targets.empty()) {
-            emit(x);
-        }
-    }
+    void exchange_intermediates(int op, int k, const std::vector<piece>& pieces);
 
     /// Of every part of every row one copy adds to the loss.
-    void loss_lines(int op) {
-        const int tensor = g_.ops[op].output;
-        const double factor =
-            g_.ops[op].attributes.weight / loss_divisor(g_.ops[op].attributes, g_.tensors[tensor].extents);
-        std::vector<std::pair<box, int>> seen;
-        for (const result_piece& x : plan_.results) {
-            const tile& t = tile_at(x.tile);
-            const std::pair<box, int> key{t.region, x.part};
-            if (x.tensor == tensor && t.micro_batch == 0 && std::find(seen.begin(), seen.end(), key) == seen.end()) {
-                seen.push_back(key);
-                add_lines(stage_of(op), t.device,
-                          "r.loss(" + value(stage_of(op), x.tile) + ", " + text_of(factor) + ")");
-            }
-        }
-    }
+    void loss_lines(int op);
 
     /// The norm of all gradients takes each element once, of a copy that is the same on all its ranks.
-    void refuse_clipping() {
-        for (const parameter_table& p : out_.parameters) {
-            bool apart = false;
-            for (const located_tile& a : p.homes) {
-                for (const located_tile& b : p.homes) {
-                    apart = apart || (!(a.region == b.region) && !intersect(a.region, b.region).empty());
-                }
-            }
-            if (apart && p.trained && out_.update.clip_norm > 0) {
-                refused_.push_back("gradients are clipped by their norm, and the users of " + p.name +
-                                   " split it differently");
-            }
-        }
-    }
+    void refuse_clipping();
 
     // the step --------------------------------------------------------------------------------------------------------
 
-    void add_buckets() {
-        if (s_.sync == nullptr || s_.sync->messages.empty()) {
-            for (int p = g_.parameter_count - 1; p >= 0; --p) { // the last layers' are ready first
-                if (out_.parameters[at(p)].trained) {
-                    out_.buckets.push_back({to_text(exchange::sliced), 0, {{out_.parameters[at(p)].name, 0, 1}}});
-                }
-            }
-            return;
-        }
-        std::vector<const message*> order;
-        for (const message& m : s_.sync->messages) {
-            order.push_back(&m);
-        }
-        if (s_.sync
-                ->urgent_first) { // all are ready when the program sends them: those that forward needs first go first
-            std::stable_sort(order.begin(), order.end(),
-                             [&](const message* a, const message* b) { return first_user_of(*a) < first_user_of(*b); });
-        }
-        for (const message* m : order) {
-            bucket_table b{to_text(m->how), m->server, {}};
-            for (const gradient_slice& x : m->slices) {
-                b.parts.push_back({out_.parameters[at(x.parameter)].name, x.slice, x.slices});
-            }
-            out_.buckets.push_back(std::move(b));
-        }
-    }
+    void add_buckets();
 
-    int first_user_of(const message& m) const {
-        int first = g_.op_count;
-        for (const gradient_slice& x : m.slices) {
-            for (int op = g_.op_count - 1; op >= 0; --op) {
-                const auto& own = g_.ops[op].parameters;
-                first = std::find(own.begin(), own.end(), x.parameter) != own.end() ? std::min(first, op) : first;
-            }
-        }
-        return first;
-    }
+    int first_user_of(const message& m) const;
 
-    void add_gathers() {
-        if (s_.sync == nullptr || !s_.sync->shards_parameters) {
-            return;
-        }
-        out_.gathers.resize(out_.stages.size());
-        for (int op = 0; op < g_.op_count; ++op) {
-            for (const int p : g_.ops[op].parameters) {
-                std::vector<std::string>& names = out_.gathers[at(stage_of(op))];
-                const parameter_table& x = out_.parameters[at(p)];
-                if (x.trained && std::find(names.begin(), names.end(), x.name) == names.end()) {
-                    names.push_back(x.name);
-                }
-            }
-        }
-    }
+    void add_gathers();
 
-    void add_actions() {
-        if (s_.schedule == nullptr) {
-            for (int m = 0; m < out_.micro_batches; ++m) {
-                out_.actions.push_back({0, m, action_kind::forward});
-                out_.actions.push_back({0, m, action_kind::backward});
-            }
-            return;
-        }
-        for (const action& a : lowering::arrange(in_).actions) {
-            if (a.what != action_kind::recompute) {
-                out_.actions.push_back(a);
-            }
-        }
-    }
+    void add_actions();
 };
 
 } // namespace detail
 
 /// The program of a plan. Throws tessera::error for a strategy that breaks a rule, and one that lists all that has no counterpart in PyTorch.
-inline program make_program(const graph_view& g, const strategy_view& s, int devices, const optimizer& update) {
-    require(update, g);
-    require(g, s, devices);
-    const std::vector<std::string> all = refusals(g, s, update);
-    if (!all.empty()) {
-        throw error(refusal_text(all));
-    }
-    return detail::builder(g, s, devices, update).make();
-}
+program make_program(const graph_view& g, const strategy_view& s, int devices, const optimizer& update);
 
 } // namespace tessera::torch
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/torch/build.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -60,32 +60,19 @@ inline constexpr named_row rows[] = {
 } // namespace detail
 
 /// The row of an operator: its own, or that of all expressions or loop nests; without a line where it has none.
-inline operator_row row_of(const op_attributes& a) {
-    for (const detail::named_row& r : detail::rows) {
-        if (r.kind == a.kind) {
-            return r.row;
-        }
-    }
-    const op_record& r = record_of(a);
-    return r.formula != nullptr     ? operator_row{detail::formula_line}
-           : r.generated != nullptr ? operator_row{detail::nest_line, detail::nest_pass_line}
-                                    : operator_row{};
-}
+operator_row row_of(const op_attributes& a);
 
 /// Whether an operator takes its parameters rounded to bf16, in a network of bf16: as the reference backend has it.
-inline bool takes_rounded_parameters(const op_attributes& a) {
-    return a.kind == op_kind::conv2d || a.kind == op_kind::conv3d || a.kind == op_kind::linear;
-}
+bool takes_rounded_parameters(const op_attributes& a);
 
 /// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.
-inline std::string dropped_by(const op_attributes& a) {
-    return a.kind == op_kind::dropout            ? "element"
-           : a.kind == op_kind::channel_dropout  ? "channel"
-           : a.kind == op_kind::stochastic_depth ? "sample"
-                                                 : "";
-}
+std::string dropped_by(const op_attributes& a);
 inline index_t dropped_percent(const op_attributes& a) { return a.as<op::dropout_attributes>().percent; }
 
 } // namespace tessera::torch
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/torch/operators.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -43,14 +43,7 @@ struct exchange_table {
     std::vector<located_tile> sources, targets;
     std::vector<box_move> moves;
 
-    bool moves_between_ranks() const {
-        bool any = false;
-        for (const box_move& m : moves) {
-            any = any || (kind != "take" && sources[static_cast<std::size_t>(m.from)].rank !=
-                                                targets[static_cast<std::size_t>(m.to)].rank);
-        }
-        return any;
-    }
+    bool moves_between_ranks() const;
 };
 
 /// A parameter, or running state, and the regions of it that ranks hold.
@@ -124,5 +117,9 @@ struct program {
 };
 
 } // namespace tessera::torch
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/torch/program.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

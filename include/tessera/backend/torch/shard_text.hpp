@@ -36,20 +36,12 @@ struct shard_text {
     int operand_of(operand_kind kind, int slot = 0) const { return d->find_operand(kind, slot); }
     const std::string& input(int slot = 0) const { return value[at(operand_of(operand_kind::input, slot))]; }
     const box& input_region(int slot = 0) const { return region[at(operand_of(operand_kind::input, slot))]; }
-    const shape& input_extents(int slot = 0) const {
-        return d->operands[operand_of(operand_kind::input, slot)].extents;
-    }
+    const shape& input_extents(int slot = 0) const;
     const box& output_region() const { return region[at(d->output())]; }
     const shape& output_extents() const { return d->operands[d->output()].extents; }
     /// The local part of a parameter; "None" where the shard has none of it, or another shard adds it.
-    std::string parameter(int slot) const {
-        const int o = operand_of(operand_kind::parameter, slot);
-        return o < 0 || (d->operands[o].additive && !first_part) ? "None" : value[at(o)];
-    }
-    interval range(loop_name loop) const {
-        const int l = d->find_loop(loop);
-        return l < 0 ? interval{0, 1} : ranges[l];
-    }
+    std::string parameter(int slot) const;
+    interval range(loop_name loop) const;
     /// An intermediate as nests after the one that makes it see it.
     std::string intermediate(int slot) const { return value[at(operand_of(operand_kind::intermediate, slot))]; }
 
@@ -68,5 +60,9 @@ struct operator_row {
 inline std::string assign(const shard_text& s, const std::string& expression) { return s.out + " = " + expression; }
 
 } // namespace tessera::torch
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/torch/shard_text.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -62,10 +62,7 @@ struct generator {
 };
 
 /// The program of a use.
-inline const program& program_of(const op_attributes& a, const description& d) {
-    const int first = d.find_operand(operand_kind::input, 0);
-    return *a.kind.record->generated->of_rank[d.operands[first].extents.rank];
-}
+const program& program_of(const op_attributes& a, const description& d);
 
 /// The scalars' values in a call.
 template <class Call>
@@ -139,5 +136,9 @@ constexpr void note_reads(nest_pass& p, const description& d) {
 }
 
 } // namespace tessera::nests
+
+#ifndef TESSERA_COMPILED
+#include "tessera/op/nest/program.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

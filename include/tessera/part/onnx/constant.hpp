@@ -24,31 +24,14 @@ struct constant {
     std::string name; ///< of the initializer; "" where it was computed
 
     std::size_t size() const { return whole ? integers.size() : numbers.size(); }
-    double at(std::size_t i) const {
-        return whole ? static_cast<double>(integers[i]) : static_cast<double>(numbers[i]);
-    }
+    double at(std::size_t i) const;
     int rank() const { return static_cast<int>(extents.size()); }
     /// An element becomes that of another constant of the same type.
-    void take(std::size_t to, const constant& from, std::size_t at) {
-        if (whole) {
-            integers[to] = from.integers[at];
-        } else {
-            numbers[to] = from.numbers[at];
-        }
-    }
+    void take(std::size_t to, const constant& from, std::size_t at);
 };
 
 /// The elements of these extents, at most `most`. Throws cannot_say for more, and for negative extents.
-inline index_t elements_of(const std::vector<index_t>& extents, index_t most = index_t{1} << 40) {
-    index_t n = 1;
-    for (const index_t e : extents) {
-        if (e < 0 || __builtin_mul_overflow(n, e, &n) || n > most) {
-            throw cannot_say{"a tensor of " + std::to_string(extents.size()) + " dimensions, one of them " +
-                             std::to_string(e) + ", is too large or has a negative extent"};
-        }
-    }
-    return n;
-}
+index_t elements_of(const std::vector<index_t>& extents, index_t most = index_t{1} << 40);
 
 namespace detail {
 
@@ -59,101 +42,23 @@ T raw_at(std::string_view raw, std::size_t i) {
     return x;
 }
 
-inline std::int64_t raw_integer(data_type type, std::string_view raw, std::size_t i) {
-    switch (type) {
-    case data_type::u8:
-    case data_type::boolean:
-        return raw_at<std::uint8_t>(raw, i);
-    case data_type::i8:
-        return raw_at<std::int8_t>(raw, i);
-    case data_type::u16:
-        return raw_at<std::uint16_t>(raw, i);
-    case data_type::i16:
-        return raw_at<std::int16_t>(raw, i);
-    case data_type::i32:
-        return raw_at<std::int32_t>(raw, i);
-    case data_type::u32:
-        return raw_at<std::uint32_t>(raw, i);
-    default:
-        return raw_at<std::int64_t>(raw, i);
-    }
-}
+std::int64_t raw_integer(data_type type, std::string_view raw, std::size_t i);
 
-inline float number_of_bits(data_type type, std::uint16_t bits) {
-    return type == data_type::f16 ? float_of_half(bits) : static_cast<float>(bfloat16::of_bits(bits));
-}
+float number_of_bits(data_type type, std::uint16_t bits);
 
 } // namespace detail
 
 /// The elements of a tensor. Throws cannot_say for types that are not read, and where they are more or fewer than its extents say.
-inline constant constant_of(const tensor& t) {
-    constant c;
-    c.extents = t.extents;
-    c.name = t.name;
-    const bool number = is_number(t.type);
-    if (!number && !is_integer(t.type)) {
-        throw cannot_say{"the tensor '" + t.name + "' is of " + to_text(t.type) +
-                         ", and float, double, float16, bfloat16, integers and bool are read"};
-    }
-    const auto count = static_cast<std::size_t>(elements_of(t.extents));
-    const auto have = t.has_raw                  ? t.raw.size() / static_cast<std::size_t>(bytes_of(t.type))
-                      : t.type == data_type::f32 ? t.floats.size()
-                      : t.type == data_type::f64 ? t.doubles.size()
-                                                 : t.integers.size();
-    if (have != count || (t.has_raw && t.raw.size() != count * static_cast<std::size_t>(bytes_of(t.type)))) {
-        throw cannot_say{"the tensor '" + t.name + "' has " + std::to_string(have) + " elements, and its extents say " +
-                         std::to_string(count)};
-    }
-    if (!number) {
-        c.whole = true;
-        c.integers = t.integers;
-        for (std::size_t i = 0; t.has_raw && i < count; ++i) {
-            c.integers.push_back(detail::raw_integer(t.type, t.raw, i));
-        }
-        return c;
-    }
-    c.numbers.resize(count);
-    if (t.type == data_type::f32) {
-        if (!t.has_raw) {
-            c.numbers = t.floats;
-        } else if (count > 0) {
-            std::memcpy(c.numbers.data(), t.raw.data(), t.raw.size());
-        }
-        return c;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-        if (t.type == data_type::f64) {
-            c.numbers[i] = static_cast<float>(t.has_raw ? detail::raw_at<double>(t.raw, i) : t.doubles[i]);
-        } else {
-            c.numbers[i] = detail::number_of_bits(t.type, t.has_raw ? detail::raw_at<std::uint16_t>(t.raw, i)
-                                                                    : static_cast<std::uint16_t>(t.integers[i]));
-        }
-    }
-    return c;
-}
+constant constant_of(const tensor& t);
 
 /// Walks over the elements of `extents` in order; `at(d)` is the index along dimension d.
 class index_walk {
 public:
     explicit index_walk(const std::vector<index_t>& extents) : extents_(extents), index_(extents.size(), 0) {}
     index_t at(std::size_t d) const { return index_[d]; }
-    void next() {
-        for (std::size_t d = extents_.size(); d-- > 0;) {
-            if (++index_[d] < extents_[d]) {
-                return;
-            }
-            index_[d] = 0;
-        }
-    }
+    void next();
     /// The place in a tensor of these extents that is broadcast, aligned from the right as NumPy aligns shapes.
-    std::size_t in(const std::vector<index_t>& other) const {
-        index_t place = 0;
-        for (std::size_t d = 0; d < other.size(); ++d) {
-            const index_t i = index_[d + index_.size() - other.size()];
-            place = place * other[d] + (other[d] == 1 ? 0 : i);
-        }
-        return static_cast<std::size_t>(place);
-    }
+    std::size_t in(const std::vector<index_t>& other) const;
 
 private:
     const std::vector<index_t>& extents_;
@@ -161,18 +66,7 @@ private:
 };
 
 /// The extents that both are broadcast to. Throws cannot_say where they cannot be.
-inline std::vector<index_t> broadcast_extents(const std::vector<index_t>& a, const std::vector<index_t>& b) {
-    std::vector<index_t> out(std::max(a.size(), b.size()), 1);
-    for (std::size_t k = 0; k < out.size(); ++k) {
-        const index_t x = k + a.size() < out.size() ? 1 : a[k + a.size() - out.size()];
-        const index_t y = k + b.size() < out.size() ? 1 : b[k + b.size() - out.size()];
-        if (x != y && x != 1 && y != 1) {
-            throw cannot_say{"extents " + std::to_string(x) + " and " + std::to_string(y) + " cannot be broadcast"};
-        }
-        out[k] = x == 1 ? y : x;
-    }
-    return out;
-}
+std::vector<index_t> broadcast_extents(const std::vector<index_t>& a, const std::vector<index_t>& b);
 
 /// The most elements that are computed of `size` others: a small file makes no large constants.
 inline index_t most_elements(std::size_t size) { return std::max(static_cast<index_t>(size), index_t{1} << 22); }
@@ -192,27 +86,13 @@ constant gathered(const constant& c, const std::vector<index_t>& out, const From
     return r;
 }
 
-inline constant broadcast_constant(const constant& c, const std::vector<index_t>& out) {
-    return gathered(c, out, [&](const index_walk& w) { return w.in(c.extents); });
-}
-inline constant transposed_constant(const constant& c, const std::vector<int>& order) {
-    std::vector<index_t> out;
-    for (const int d : order) {
-        out.push_back(c.extents[static_cast<std::size_t>(d)]);
-    }
-    return gathered(c, out, [&](const index_walk& w) {
-        std::vector<index_t> index(order.size());
-        for (std::size_t k = 0; k < order.size(); ++k) {
-            index[static_cast<std::size_t>(order[k])] = w.at(k);
-        }
-        index_t place = 0;
-        for (std::size_t d = 0; d < index.size(); ++d) {
-            place = place * c.extents[d] + index[d];
-        }
-        return static_cast<std::size_t>(place);
-    });
-}
+constant broadcast_constant(const constant& c, const std::vector<index_t>& out);
+constant transposed_constant(const constant& c, const std::vector<int>& order);
 
 } // namespace tessera::onnx
+
+#ifndef TESSERA_COMPILED
+#include "tessera/part/onnx/constant.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

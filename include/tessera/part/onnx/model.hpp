@@ -30,41 +30,7 @@ enum class data_type : int {
     bf16 = 16,
 };
 
-inline std::string to_text(data_type t) {
-    switch (t) {
-    case data_type::undefined:
-        return "no type";
-    case data_type::f32:
-        return "float";
-    case data_type::u8:
-        return "uint8";
-    case data_type::i8:
-        return "int8";
-    case data_type::u16:
-        return "uint16";
-    case data_type::i16:
-        return "int16";
-    case data_type::i32:
-        return "int32";
-    case data_type::i64:
-        return "int64";
-    case data_type::text:
-        return "string";
-    case data_type::boolean:
-        return "bool";
-    case data_type::f16:
-        return "float16";
-    case data_type::f64:
-        return "double";
-    case data_type::u32:
-        return "uint32";
-    case data_type::u64:
-        return "uint64";
-    case data_type::bf16:
-        return "bfloat16";
-    }
-    return "type " + std::to_string(static_cast<int>(t));
-}
+std::string to_text(data_type t);
 
 /// Whether its elements are read as fp32, as integers (booleans too), or not at all.
 constexpr bool is_number(data_type t) {
@@ -187,5 +153,9 @@ struct options {
 };
 
 } // namespace tessera::onnx
+
+#ifndef TESSERA_COMPILED
+#include "tessera/part/onnx/model.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

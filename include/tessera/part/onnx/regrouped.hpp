@@ -14,73 +14,10 @@ public:
 
     /// `groups`: dimensions of the view, each in one group, without that of the samples; parts of the dimension of the samples beside them go into the
     /// first group, in front.
-    regrouped(call& c, const view& v, const std::vector<std::vector<int>>& groups) : from_(v) {
-        std::vector<atoms> dims{{{0, 1, v.base[0]}}};
-        bool found = false;
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            atoms all;
-            for (const int d : groups[g]) {
-                for (const atom& a : v.dim(d)) {
-                    if (a == atom{0, 1, v.base[0]}) {
-                        found = true;
-                    } else {
-                        all.push_back(a);
-                    }
-                }
-            }
-            dims.push_back(all);
-        }
-        for (const atoms& d : v.dims) {
-            found = found || d == atoms{{0, 1, v.base[0]}};
-        }
-        c.require(found, "its samples are mixed with another dimension");
-        groups_ = groups;
-        view together{v.node, v.base, dims};
-        read = c.t.w.whole(together, c.name);
-    }
+    regrouped(call& c, const view& v, const std::vector<std::vector<int>>& groups);
 
     /// The dimensions of the view in a result of groups of the same extents, but for groups of one dimension, whose extents may be others.
-    view back(const view& result) const {
-        view out{result.node, result.base, std::vector<atoms>(from_.dims.size())};
-        const atom samples{0, 1, result.base[0]};
-        for (int d = 0; d < from_.rank(); ++d) {
-            if (from_.dim(d) == atoms{{0, 1, from_.base[0]}}) {
-                out.dims[static_cast<std::size_t>(d)] = {samples};
-            }
-        }
-        for (std::size_t g = 0; g < groups_.size(); ++g) {
-            const int axis = static_cast<int>(g) + 1;
-            index_t extent = 1;
-            for (const int d : groups_[g]) {
-                extent *= from_.extent(d);
-            }
-            bool mixed = false;
-            for (const int d : groups_[g]) {
-                for (const atom& a : from_.dim(d)) {
-                    mixed = mixed || a == atom{0, 1, from_.base[0]};
-                }
-            }
-            extent /= mixed ? from_.base[0] : 1;
-            if (axis < result.base.rank && result.base[axis] != extent) {
-                out.dims[static_cast<std::size_t>(groups_[g][0])] = merged({{axis, 1, result.base[axis]}});
-                continue;
-            }
-            index_t stride = extent;
-            for (const int d : groups_[g]) {
-                atoms parts;
-                for (const atom& a : from_.dim(d)) {
-                    if (a == atom{0, 1, from_.base[0]}) {
-                        parts.push_back(samples);
-                        continue;
-                    }
-                    stride /= a.size;
-                    parts.push_back({axis, stride, a.size});
-                }
-                out.dims[static_cast<std::size_t>(d)] = merged(parts);
-            }
-        }
-        return out;
-    }
+    view back(const view& result) const;
 
 private:
     view from_;
@@ -88,38 +25,16 @@ private:
 };
 
 /// The view as [samples, all other dimensions, the last one], or [samples, the last one].
-inline regrouped rows_of(call& c, const view& v) {
-    std::vector<int> others;
-    for (int d = 0; d + 1 < v.rank(); ++d) {
-        if (d != v.samples() && v.extent(d) > 1) {
-            others.push_back(d);
-        }
-    }
-    const int last = v.rank() - 1;
-    c.require(last > 0 && v.samples() != last, "its features are the samples");
-    return others.empty() ? regrouped(c, v, {{last}}) : regrouped(c, v, {others, {last}});
-}
+regrouped rows_of(call& c, const view& v);
 
 /// The order of a view's dimensions with that of the samples first.
-inline std::vector<int> samples_first(const call& c, const view& v) {
-    const int at = v.samples();
-    c.require(at >= 0, "its samples are mixed with another dimension");
-    std::vector<int> order{at};
-    for (int d = 0; d < v.rank(); ++d) {
-        if (d != at) {
-            order.push_back(d);
-        }
-    }
-    return order;
-}
-inline std::vector<int> inverse_of(const std::vector<int>& order) {
-    std::vector<int> back(order.size());
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        back[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
-    }
-    return back;
-}
+std::vector<int> samples_first(const call& c, const view& v);
+std::vector<int> inverse_of(const std::vector<int>& order);
 
 } // namespace tessera::onnx
+
+#ifndef TESSERA_COMPILED
+#include "tessera/part/onnx/regrouped.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -11,83 +11,20 @@
 namespace tessera::lowering {
 
 /// An operator's tasks backward for the micro-batch at hand, and what follows for its parameters.
-inline void backward_and_finish(const lowering_input& in, network_places& net, micro_batch_places& m,
-                                synchronization_places& sync, plan_writer& out, int op,
-                                backward_part part = backward_part::all) {
-    backward(in, net, m, out, op, part);
-    if (part != backward_part::input) {
-        finish_parameters(in, net, sync, out, op);
-    }
-}
+void backward_and_finish(const lowering_input& in, network_places& net, micro_batch_places& m,
+                         synchronization_places& sync, plan_writer& out, int op,
+                         backward_part part = backward_part::all);
 
 /// True where the operator itself or another of its stage reads its results backward, or forward again.
-inline bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op,
-                             const std::vector<char>& again) {
-    const auto reads = [&](int by, int operand) {
-        const bool needed = in.needs_gradient[at(in.g.ops[by].output)] != 0;
-        for (int o = 0; o < in.desc(by).operands.size() && needed; ++o) {
-            if (in.is_wanted(by, o) && has(in.desc(by).operands[o].gradient_reads, operand)) {
-                return true;
-            }
-        }
-        return false;
-    };
-    for (int o = 0; o < in.desc(op).operands.size(); ++o) {
-        const operand_kind k = in.desc(op).operands[o].kind;
-        if ((k == operand_kind::output || k == operand_kind::intermediate) && reads(op, o)) {
-            return true;
-        }
-    }
-    for (int c : stage) {
-        for (int o = 0; o < in.desc(c).operands.size(); ++o) {
-            const operand& x = in.desc(c).operands[o];
-            if (x.kind == operand_kind::input && in.g.ops[c].inputs[x.slot] == in.g.ops[op].output &&
-                (again[at(c)] != 0 || reads(c, o))) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
+bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op, const std::vector<char>& again);
 
 /// Forgets what an operator has made of a micro-batch.
-inline void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
-    m.values[at(in.g.ops[op].output)] = {};
-    m.gathered_values[at(in.g.ops[op].output)].clear();
-    for (auto& [key, states] : m.intermediates) {
-        for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
-            states[i].values = {};
-        }
-    }
-}
+void forget_results(const lowering_input& in, micro_batch_places& m, int op);
 
 /// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads is the second time's, so
 /// that the memory of the first is free after forward.
-inline void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                      const action_order& order, int stage) {
-    if (m.recomputed[at(stage)] != 0) {
-        return;
-    }
-    m.recomputed[at(stage)] = 1;
-    if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
-        return;
-    }
-    const std::vector<int>& ops = order.stages[at(stage)];
-    std::vector<char> again(at(in.g.op_count), 0);
-    for (std::size_t i = ops.size(); i-- > 0;) {
-        const int op = ops[i];
-        const int producer = in.g.tensors[in.g.ops[op].inputs[0]].producer;
-        const bool renames = in.g.facts(op).view && producer >= 0;
-        const bool says = in.config(op).recompute || (renames && in.config(producer).recompute);
-        again[at(op)] = says && !in.g.is_loss(op) && is_read_backward(in, ops, op, again) ? 1 : 0;
-    }
-    for (int op : ops) {
-        if (again[at(op)] != 0) { // statistics over all micro-batches stay
-            forget_results(in, m, op);
-            forward(in, net, m, out, op, true);
-        }
-    }
-}
+void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+               const action_order& order, int stage);
 
 /// A network that is lowered action after action.
 struct network_lowering {
@@ -102,74 +39,15 @@ struct network_lowering {
 
 /// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics before the first one is
 /// normalized, and of the statistics' gradient before the first one's input has its own.
-inline void perform_jointly(network_lowering& x, const action& now) {
-    const auto each = [&](const auto& work) {
-        for (const int m : x.together) {
-            work(select(x.all, x.out, m));
-        }
-    };
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
-    for (std::size_t i = 0; i < ops.size() && now.what == action_kind::forward; ++i) {
-        const int op = ops[i];
-        if (x.in.is_joint(op)) {
-            const int last = x.in.desc(op).nests.size() - 2;
-            each([&](micro_batch_places& m) { forward_nests(x.in, x.net, m, x.out, op, 0, last, pass::forward); });
-            each([&](micro_batch_places& m) { forward(x.in, x.net, m, x.out, op); });
-            update_running(x.in, x.net, x.all, x.out, op);
-        } else {
-            each([&](micro_batch_places&) { forward_and_follow(x.in, x.net, x.all, x.out, op); });
-        }
-    }
-    if (now.what != action_kind::backward) {
-        return;
-    }
-    each([&](micro_batch_places& m) { recompute(x.in, x.net, m, x.out, x.order, now.stage); });
-    for (std::size_t i = ops.size(); i-- > 0;) {
-        const int op = ops[i];
-        if (!x.in.is_joint(op)) {
-            each([&](micro_batch_places& m) { backward_and_finish(x.in, x.net, m, x.sync, x.out, op); });
-            continue;
-        }
-        for (int k = x.in.desc(op).nests.size() - 1; k >= 0; --k) {
-            each([&](micro_batch_places& m) {
-                has_gradient(x.in, m, op) ? backward_nests(x.in, x.net, m, x.out, op, k, backward_part::all) : void();
-            });
-        }
-        each([&](micro_batch_places&) { finish_parameters(x.in, x.net, x.sync, x.out, op); });
-    }
-}
+void perform_jointly(network_lowering& x, const action& now);
 
 /// One action of a stage. One that has a batch norm over all micro-batches waits for theirs.
-inline void perform(network_lowering& x, const action& now) {
-    micro_batch_places& m = select(x.all, x.out, now.micro_batch);
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
-    bool joint = false;
-    for (int op : ops) {
-        joint = joint || x.in.is_joint(op);
-    }
-    if (joint && now.what != action_kind::recompute) {
-        x.together.push_back(now.micro_batch);
-        if (static_cast<int>(x.together.size()) == x.order.sweeps) {
-            perform_jointly(x, now);
-            x.together.clear();
-        }
-        return;
-    }
-    if (now.what == action_kind::forward) {
-        for (int op : ops) {
-            forward_and_follow(x.in, x.net, x.all, x.out, op);
-        }
-        return;
-    }
-    recompute(x.in, x.net, m, x.out, x.order, now.stage);
-    const backward_part part = now.what == action_kind::backward_input    ? backward_part::input
-                               : now.what == action_kind::backward_weight ? backward_part::weight
-                                                                          : backward_part::all;
-    for (std::size_t i = ops.size(); i-- > 0 && now.what != action_kind::recompute;) {
-        backward_and_finish(x.in, x.net, m, x.sync, x.out, ops[i], part);
-    }
-}
+void perform(network_lowering& x, const action& now);
 
 } // namespace tessera::lowering
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/lower/actions.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

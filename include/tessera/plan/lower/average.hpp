@@ -8,64 +8,16 @@
 namespace tessera::lowering {
 
 /// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
-inline void update_copies(const lowering_input& in, const network_places& net, synchronization_places& sync,
-                          plan_writer& out, int parameter, const std::vector<piece>& copies, gathered_list& sums) {
-    const std::vector<int> sources = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
-    std::vector<std::vector<int>> own(copies.size());
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-        for (const int t : sources) {
-            if (out[t].device == copies[i].device) {
-                own[i].push_back(t);
-            }
-        }
-        used += own[i].size();
-    }
-    bool each = copies.size() > 1 && used == sources.size() && is_sliceable(net, parameter);
-    for (const std::vector<int>& mine : own) {
-        each = each && !mine.empty();
-    }
-    if (!each) {
-        update_group(in, net, sync, out, parameter, copies, sums);
-        return;
-    }
-    for (std::size_t i = 0; i < copies.size(); ++i) {
-        task& t = add_task(out, task_kind::update, in.first_user[at(parameter)], pass::update, static_cast<int>(i),
-                           copies[i].device);
-        t.parameter = parameter;
-        t.scale = static_cast<double>(copies.size());
-        t.reads = own[i];
-        t.writes = {copies[i].tile};
-    }
-    sync.averaged.emplace_back(parameter, copies);
-}
+void update_copies(const lowering_input& in, const network_places& net, synchronization_places& sync, plan_writer& out,
+                   int parameter, const std::vector<piece>& copies, gathered_list& sums);
 
 /// At the end of a step: each member averages a slice and hands it to all.
-inline void average_copies(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
-    const bool due = in.averages() && (out.step + 1) % in.s.sync->average_every == 0;
-    for (std::size_t k = 0; due && k < sync.averaged.size(); ++k) {
-        const auto& [parameter, copies] = sync.averaged[k];
-        const int members = static_cast<int>(copies.size());
-        const int message = out.message_count++;
-        for (int i = 0; i < members; ++i) {
-            const int device = copies[at(i)].device;
-            task& t = add_task(out, task_kind::average, in.first_user[at(parameter)], pass::update, i, device);
-            t.parameter = parameter;
-            t.slice = i;
-            t.slices = members;
-            t.message = message;
-            for (const piece& c : copies) {
-                t.reads.push_back(c.tile);
-            }
-            t.writes = t.reads;
-            const index_t size = even_part(copies[0].region.volume(), members, i).size();
-            count_moved(out, t.reads, device, size);
-            count_moved(out, t.writes, device, size);
-        }
-    }
-    sync.averaged.clear();
-}
+void average_copies(const lowering_input& in, synchronization_places& sync, plan_writer& out);
 
 } // namespace tessera::lowering
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/lower/average.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

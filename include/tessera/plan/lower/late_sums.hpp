@@ -13,11 +13,7 @@ public:
     explicit computed_so_far(int devices) : last_(static_cast<std::size_t>(devices), -1) {}
 
     /// The next task in the plan's order.
-    void pass(const task& t, int number) {
-        if (t.kind == task_kind::compute) {
-            last_[static_cast<std::size_t>(t.device)] = number;
-        }
-    }
+    void pass(const task& t, int number);
     /// Calls `wait(number)` for each that a late task waits for, which takes `reads`.
     template <class Tiles, class Wait>
     void for_each_late(const Tiles& tiles, const task& t, const std::vector<int>& reads, Wait&& wait) const {
@@ -33,5 +29,9 @@ private:
 };
 
 } // namespace tessera::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/lower/late_sums.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

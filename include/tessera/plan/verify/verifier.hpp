@@ -23,81 +23,35 @@ namespace detail {
 struct cell;
 
 /// A number for a region of what `whose` says: different ones for different regions, but for chance (2^-64).
-inline std::uint64_t number_of(const box& region, std::uint64_t whose) {
-    std::uint64_t h = op::mix(whose ^ (static_cast<std::uint64_t>(region.rank) << 56U));
-    for (int d = 0; d < region.rank; ++d) {
-        h = op::mix(h ^ static_cast<std::uint64_t>(region.dim[d].begin));
-        h = op::mix(h ^ static_cast<std::uint64_t>(region.dim[d].end));
-    }
-    return h;
-}
+std::uint64_t number_of(const box& region, std::uint64_t whose);
 
 class verifier {
 public:
-    verifier(const graph_view& g, const plan& p) : g_(g), p_(p) {
-        for (int op = 0; op < g.op_count; ++op) {
-            descriptions_.push_back(g.describe(op));
-        }
-    }
+    verifier(const graph_view& g, const plan& p);
 
-    verdict run(index_t device_memory, const optimizer* made_for) {
-        bool sound = fields() && (made_for == nullptr || is_made_for(*made_for)) && structure();
-        if (sound) {
-            prepare();
-        }
-        sound = sound && replicas() && shards() && note_activations() && operands() && parts() && moves() &&
-                exchanges() && gradients() && sums() && deadlock() && races() && arena() && updates() && results() &&
-                collectives() && fits(device_memory);
-        return {sound ? std::string() : text_};
-    }
+    verdict run(index_t device_memory, const optimizer* made_for);
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    bool refuse(const task* t, const std::string& what) {
-        text_ = "tessera: the plan is refused: " + what;
-        if (t != nullptr) {
-            text_ += " [operator ";
-            text_ += path_of(g_, t->op);
-            text_ += ", " + std::string(to_text(t->kind)) + " " + to_text(t->what) + ", shard " +
-                     std::to_string(t->shard_number) + ", device " + std::to_string(t->device) + "]";
-        }
-        return false;
-    }
+    bool refuse(const task* t, const std::string& what);
 
     /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions. So is what belongs to two
     /// steps.
-    index_t tensor_key(const tile& x) const {
-        const bool own = x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient;
-        const index_t whose = own ? x.micro_batch + index_t{p_.micro_batches} * x.replica : 0;
-        const index_t which = static_cast<index_t>(x.kind) ^ (whose << 4) ^ (index_t{x.step} << 20);
-        return which * (index_t{1} << 32) + x.tensor;
-    }
+    index_t tensor_key(const tile& x) const;
 
     /// A tile, or the one that it repeats.
-    const tile& origin_of(int t) const {
-        const int origin = p_.tiles[at(t)].origin;
-        return p_.tiles[at(origin >= 0 ? origin : t)];
-    }
+    const tile& origin_of(int t) const;
 
     const description& desc(int op) const { return descriptions_[at(op)]; }
     bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
-    static bool is_backward(pass what) {
-        return what == pass::backward || what == pass::backward_input || what == pass::backward_weight;
-    }
+    static bool is_backward(pass what);
     /// A count of losses that are not finite.
-    static bool is_count(const tile& x) {
-        return x.kind == tile_kind::scalar && x.tensor == -1 && x.region.rank == 1 && x.region.dim[0] == interval{0, 1};
-    }
+    static bool is_count(const tile& x);
     /// The squares of a parameter and those of its gradient or update.
-    bool is_layer_norm(const tile& x) const {
-        return x.kind == tile_kind::scalar && x.tensor >= 0 && x.tensor < g_.parameter_count &&
-               x.region == layer_norm_region;
-    }
+    bool is_layer_norm(const tile& x) const;
     /// The samples of a micro-batch.
-    interval samples_of(int micro_batch) const {
-        return even_part(g_.tensors[0].extents[0], p_.micro_batches, micro_batch);
-    }
+    interval samples_of(int micro_batch) const;
 
     // ---- numbers are what they can be: verify/fields.hpp -------------------------------------------------------------
 
@@ -326,5 +280,9 @@ private:
 } // namespace detail
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/verify/verifier.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

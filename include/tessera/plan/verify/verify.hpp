@@ -24,19 +24,15 @@ namespace tessera {
 /// target; each gradient is summed and each parameter updated once, with its own state; results are where they are listed; no deadlock; no race,
 /// neither on tiles nor on arena memory; collectives are complete and issued in one order; and memory fits (`device_memory` bytes for each device; 0:
 /// no limit). `made_for`: the optimizer that will take the plan's gradients, where it is known. The verdict names the operator, the shard and the rule.
-inline verdict verify(const graph_view& g, const plan& p, index_t device_memory = 0,
-                      const optimizer* made_for = nullptr) {
-    return detail::verifier(g, p).run(device_memory, made_for);
-}
+verdict verify(const graph_view& g, const plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr);
 
 /// Throws tessera::error with the verdict on a plan that is not sound.
-inline void require_sound(const graph_view& g, const plan& p, index_t device_memory = 0,
-                          const optimizer* made_for = nullptr) {
-    if (const verdict v = verify(g, p, device_memory, made_for)) {
-        throw error(v.text);
-    }
-}
+void require_sound(const graph_view& g, const plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr);
 
 } // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/plan/verify/verify.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -59,24 +59,12 @@ constexpr configuration baseline_configuration(const graph_view& g, int op, int 
 }
 
 /// A baseline as a strategy, at run time.
-inline strategy make_baseline(const graph_view& g, int devices, baseline which) {
-    strategy s(g);
-    for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] = baseline_configuration(g, op, devices, which);
-    }
-    return s;
-}
+strategy make_baseline(const graph_view& g, int devices, baseline which);
 
 inline strategy single_device(const graph_view& g) { return make_baseline(g, 1, baseline::single_device); }
-inline strategy data_parallel(const graph_view& g, int devices) {
-    return make_baseline(g, devices, baseline::data_parallel);
-}
-inline strategy model_parallel(const graph_view& g, int devices) {
-    return make_baseline(g, devices, baseline::model_parallel);
-}
-inline strategy one_weird_trick(const graph_view& g, int devices) {
-    return make_baseline(g, devices, baseline::one_weird_trick);
-}
+strategy data_parallel(const graph_view& g, int devices);
+strategy model_parallel(const graph_view& g, int devices);
+strategy one_weird_trick(const graph_view& g, int devices);
 
 namespace detail {
 
@@ -106,5 +94,9 @@ struct static_baseline {
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/by_hand/baselines.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -36,123 +36,31 @@ constexpr configuration split_by(const description& d, std::initializer_list<spl
 /// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device stores the parameters, takes the
 /// inputs in and computes the losses; in every step it hands parameters and samples to all, gathers what goes into the losses, sums
 /// the gradients and updates alone. Per step 2 (P - 1) times the parameters cross, all over the first device's links.
-inline strategy central_copy(const graph_view& g, int devices) {
-    strategy s = data_parallel(g, devices);
-    for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] = g.is_loss(op) ? configuration{} : s.ops[static_cast<std::size_t>(op)];
-    }
-    s.parameters_on = 0;
-    return s;
-}
+strategy central_copy(const graph_view& g, int devices);
 
 /// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout rules of
 /// Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
-inline strategy mesh(const graph_view& g, int rows, int columns) {
-    strategy s(g);
-    for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] =
-            detail::split_by(g.describe(op), {{loop_name::sample, rows}, {loop_name::channel, columns}});
-    }
-    return s;
-}
+strategy mesh(const graph_view& g, int rows, int columns);
 
 /// Data parallelism over `replicas` of groups of `split` devices. Within a group linear layers come in pairs, the first split by its outputs
 /// and what stands between by channels, the second by its inputs, so that one sum per pair is all that crosses (Megatron-LM, Shoeybi et
 /// al. 2019, arXiv 1909.08053, section 3). A linear layer that is followed by another operator than a pointwise one, and everything that
 /// is not linear, is split by samples alone.
-inline strategy megatron(const graph_view& g, int replicas, int split) {
-    strategy s = mesh(g, replicas, 1);
-    const auto reader_of = [&](int op) {
-        int reader = -1;
-        int readers = 0;
-        for (int i = 0; i < g.op_count; ++i) {
-            for (int t : g.ops[i].inputs) {
-                reader = t == g.ops[op].output ? i : reader;
-                readers += t == g.ops[op].output ? 1 : 0;
-            }
-        }
-        return readers == 1 ? reader : -1;
-    };
-    std::vector<char> paired(static_cast<std::size_t>(g.op_count), 0);
-    for (int op = 0; op < g.op_count; ++op) {
-        if (!multiplies_by_matrix(g.describe(op)) || paired[static_cast<std::size_t>(op)] != 0) {
-            continue;
-        }
-        std::vector<int> between;
-        int next = reader_of(op);
-        while (next >= 0 && is_pointwise(g.describe(next))) {
-            between.push_back(next);
-            next = reader_of(next);
-        }
-        if (next < 0 || !multiplies_by_matrix(g.describe(next))) {
-            continue;
-        }
-        between.push_back(op);
-        for (int i : between) {
-            s.ops[static_cast<std::size_t>(i)] =
-                detail::split_by(g.describe(i), {{loop_name::sample, replicas}, {loop_name::channel, split}});
-        }
-        s.ops[static_cast<std::size_t>(next)] =
-            detail::split_by(g.describe(next), {{loop_name::sample, replicas}, {loop_name::reduction, split}});
-        paired[static_cast<std::size_t>(next)] = 1;
-    }
-    return s;
-}
+strategy megatron(const graph_view& g, int replicas, int split);
 
 /// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and that `replicas` times with
 /// a share of the samples each: device parts * i + k has part k of replica i. What an unrolled network repeats in time (operators that share
 /// a parameter with at least two others) stays together, so that layers work at different steps at the same time; operators without
 /// parameters stay with those before them. With as many replicas as
 /// nodes it is what is done by hand for recurrent networks: data parallel across nodes, layers spread within (FlexFlow, section 8.2).
-inline strategy operator_placement(const graph_view& g, int replicas, int parts) {
-    std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
-    std::vector<int> users(static_cast<std::size_t>(g.parameter_count), 0);
-    for (int op = 0; op < g.op_count; ++op) {
-        for (int p : g.ops[op].parameters) {
-            last_user[static_cast<std::size_t>(p)] = op;
-            ++users[static_cast<std::size_t>(p)];
-        }
-    }
-    std::vector<index_t> arithmetic; // of what stays together
-    std::vector<int> group;
-    int until = -1;
-    for (int op = 0; op < g.op_count; ++op) {
-        if (op == 0 || (op > until && !g.ops[op].parameters.empty())) {
-            arithmetic.push_back(0);
-        }
-        for (int p : g.ops[op].parameters) {
-            const auto i = static_cast<std::size_t>(p);
-            until = users[i] > 2 ? std::max(until, last_user[i]) : until;
-        }
-        arithmetic.back() += flops_of(g.describe(op));
-        group.push_back(static_cast<int>(arithmetic.size()) - 1);
-    }
-    const std::vector<int> part =
-        schedule::balance_stages(arithmetic, std::min(parts, static_cast<int>(arithmetic.size())));
-    strategy s(g);
-    for (int op = 0; op < g.op_count; ++op) {
-        configuration& c = s.ops[static_cast<std::size_t>(op)];
-        c = detail::split_by(g.describe(op), {{loop_name::sample, replicas}});
-        c.start = part[static_cast<std::size_t>(group[static_cast<std::size_t>(op)])];
-        c.stride = parts;
-    }
-    return s;
-}
+strategy operator_placement(const graph_view& g, int replicas, int parts);
 
 /// A machine as rows of as many devices as there are in its first node; rows of one where that does not divide them.
 struct node_grid {
     int nodes = 1;
     int per_node = 1;
 };
-inline node_grid node_grid_of(const cluster& on) {
-    const int devices = on.devices();
-    int per_node = 0;
-    for (int d = 0; d < devices; ++d) {
-        per_node += on.node_of(d) == on.node_of(0) ? 1 : 0;
-    }
-    per_node = devices % per_node == 0 ? per_node : 1;
-    return {devices / per_node, per_node};
-}
+node_grid node_grid_of(const cluster& on);
 
 namespace detail {
 
@@ -255,16 +163,12 @@ inline constexpr std::array designed_strategies{
 };
 
 /// Those from which a search may start on a machine, by their titles, data parallelism first.
-inline std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {
-    std::vector<named_strategy> all;
-    for (const search_record* r : designed_strategies) {
-        if (r->is_start && applies(*r, g, on)) {
-            all.push_back({std::string(r->title), r->run(g, on, {}).best});
-        }
-    }
-    return all;
-}
+std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/by_hand/hand_designed.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,21 +19,14 @@ struct standing {
 
     bool is_feasible() const { return broken == 0 && over == 0; }
     bool operator==(const standing&) const = default;
-    bool operator<(const standing& o) const {
-        return std::tie(broken, over, cost) < std::tie(o.broken, o.over, o.cost);
-    }
+    bool operator<(const standing& o) const;
 };
 
 /// The edges of each node of a reduced problem.
 struct edge_lists {
     std::vector<std::vector<int>> of_nodes;
 
-    explicit edge_lists(const reduced_problem& p) : of_nodes(p.nodes.size()) {
-        for (std::size_t e = 0; e < p.edges.size(); ++e) {
-            of_nodes[at(p.edges[e].from)].push_back(static_cast<int>(e));
-            of_nodes[at(p.edges[e].to)].push_back(static_cast<int>(e));
-        }
-    }
+    explicit edge_lists(const reduced_problem& p);
 };
 
 /// What is used at each point if every node uses `usage(node)`.
@@ -53,58 +46,23 @@ std::vector<std::int64_t> usage_sums(const reduced_problem& p, const Usage& usag
     }
     return sums;
 }
-inline std::vector<std::int64_t> usage_sums(const reduced_problem& p, const std::vector<int>& choice) {
-    return usage_sums(p, [&](std::size_t v) { return p.nodes[v].usages[at(choice[v])]; });
-}
+std::vector<std::int64_t> usage_sums(const reduced_problem& p, const std::vector<int>& choice);
 
 class assignment {
 public:
-    assignment(const reduced_problem& p, const edge_lists& edges, std::vector<int> choice)
-        : p_(&p), edges_(&edges), choice_(std::move(choice)), used_(usage_sums(p, choice_)) {
-        at_.cost = p.constant;
-        for (std::size_t v = 0; v < p.nodes.size(); ++v) {
-            at_.cost += p.nodes[v].costs[at(choice_[v])];
-        }
-        for (const reduced_edge& e : p.edges) {
-            count(e, choice_[at(e.from)], choice_[at(e.to)], 1);
-        }
-        at_.over = over();
-    }
+    assignment(const reduced_problem& p, const edge_lists& edges, std::vector<int> choice);
 
     const std::vector<int>& choice() const { return choice_; }
     int choice(int node) const { return choice_[at(node)]; }
     const standing& now() const { return at_; }
     const usage_tree& used() const { return used_; }
 
-    bool is_broken(const reduced_edge& e) const {
-        return e.cells[at(choice_[at(e.from)]) * p_->nodes[at(e.to)].choices.size() + at(choice_[at(e.to)])] >=
-               forbidden;
-    }
+    bool is_broken(const reduced_edge& e) const;
 
-    void set(int node, int to) {
-        const reduced_node& n = p_->nodes[at(node)];
-        const int from = choice_[at(node)];
-        if (from == to) {
-            return;
-        }
-        at_.cost += n.costs[at(to)] - n.costs[at(from)];
-        for (const int i : edges_->of_nodes[at(node)]) {
-            const reduced_edge& e = p_->edges[at(i)];
-            const bool first = e.from == node;
-            const int other = choice_[at(first ? e.to : e.from)];
-            count(e, first ? from : other, first ? other : from, -1);
-            count(e, first ? to : other, first ? other : to, 1);
-        }
-        used_.add(n.live, n.usages[at(to)] - n.usages[at(from)]);
-        choice_[at(node)] = to;
-        at_.over = over();
-    }
+    void set(int node, int to);
 
 private:
-    void count(const reduced_edge& e, int a, int b, int sign) {
-        const std::int64_t c = e.cells[at(a) * p_->nodes[at(e.to)].choices.size() + at(b)];
-        (c < forbidden ? at_.cost : at_.broken) += sign * (c < forbidden ? c : 1);
-    }
+    void count(const reduced_edge& e, int a, int b, int sign);
     std::int64_t over() const { return p_->points > 0 ? std::max<std::int64_t>(0, used_.most() - p_->limit) : 0; }
 
     const reduced_problem* p_;
@@ -115,5 +73,9 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/certified/assignment.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

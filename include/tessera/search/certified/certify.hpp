@@ -13,66 +13,12 @@ __extension__ typedef __int128 wide; // sums of scaled costs, and of prices time
 /// No allowed choice that keeps to the limit costs less. Weak duality: for any prices >= 0 the least cost with prices,
 /// less what the limit leaves times the prices, is a lower bound; and so is the sum of the least costs of all nodes and
 /// links, however costs are moved between them.
-inline std::int64_t certify(const reduced_problem& p, const split_graph& g, const dual_ascent& d) {
-    constexpr double scale = 65536;
-    constexpr std::int64_t unit = 65536;
-    const auto scaled = [](double x) { return static_cast<wide>(std::floor(std::clamp(x, -1e13, 1e13) * scale)); };
-    std::vector<wide> sum(at(p.points) + 1, 0);
-    wide bound = static_cast<wide>(p.constant) * unit;
-    for (std::size_t t = 0; t < at(p.points); ++t) {
-        const wide price = scaled(std::max(0.0, d.prices[t]));
-        sum[t + 1] = sum[t] + price;
-        bound -= price * (p.limit - p.base[t]);
-    }
-    std::vector<std::vector<wide>> unary;
-    for (const reduced_node& n : p.nodes) {
-        const wide weight = sum[at(n.live.last)] - sum[at(n.live.first)];
-        unary.emplace_back();
-        for (std::size_t c = 0; c < n.costs.size(); ++c) {
-            unary.back().push_back(static_cast<wide>(n.costs[c]) * unit + weight * n.usages[c]);
-        }
-    }
-    const auto whole = [](double cell) { return static_cast<wide>(static_cast<std::int64_t>(cell)) * unit; };
-    for (const split_graph::hanging& h : g.trees) {
-        const std::vector<wide>& child = unary[at(h.node)];
-        std::vector<wide>& parent = unary[at(h.parent)];
-        for (std::size_t b = 0; b < parent.size(); ++b) {
-            wide least = child[0] + whole(h.cells[b]);
-            for (std::size_t a = 1; a < child.size(); ++a) {
-                least = std::min(least, child[a] + whole(h.cells[a * parent.size() + b]));
-            }
-            parent[b] += least;
-        }
-    }
-    for (std::size_t l = 0; l < g.links.size(); ++l) {
-        const split_graph::link& k = g.links[l];
-        std::vector<wide>& from = unary[at(k.from)];
-        std::vector<wide>& to = unary[at(k.to)];
-        std::vector<wide> mine, other;
-        for (std::size_t a = 0; a < from.size(); ++a) {
-            mine.push_back(scaled(d.given_to_from(l)[a]));
-            from[a] += mine.back();
-        }
-        for (std::size_t b = 0; b < to.size(); ++b) {
-            other.push_back(scaled(d.given_to_to(l)[b]));
-            to[b] += other.back();
-        }
-        wide least = whole(k.rows[0]) - mine[0] - other[0];
-        for (std::size_t a = 0; a < from.size(); ++a) {
-            for (std::size_t b = 0; b < to.size(); ++b) {
-                least = std::min(least, whole(k.rows[a * to.size() + b]) - mine[a] - other[b]);
-            }
-        }
-        bound += least;
-    }
-    for (const int v : g.core) {
-        bound += *std::min_element(unary[at(v)].begin(), unary[at(v)].end());
-    }
-    const wide up =
-        bound > 0 ? (bound + unit - 1) / unit : bound / unit; // costs are whole, so that a fraction counts as one
-    return static_cast<std::int64_t>(std::clamp<wide>(up, 0, forbidden));
-}
+std::int64_t certify(const reduced_problem& p, const split_graph& g, const dual_ascent& d);
 
 } // namespace tessera::search::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/certified/certify.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -21,26 +21,9 @@ struct lean_strategies {
     std::vector<lean_strategy> all;
 
     /// With so much memory on every device one of them fits.
-    index_t least_bytes() const {
-        index_t least = INT64_MAX;
-        for (const lean_strategy& x : all) {
-            least = std::min(least, *std::max_element(x.bytes.begin(), x.bytes.end()));
-        }
-        return least;
-    }
+    index_t least_bytes() const;
     /// Null: none fits.
-    const lean_strategy* cheapest_that_fits(const cluster& on) const {
-        const lean_strategy* best = nullptr;
-        for (const lean_strategy& x : all) {
-            bool fits = true;
-            for (int d = 0; d < on.devices(); ++d) {
-                const index_t has = on.class_of(d).memory_bytes;
-                fits = fits && (has <= 0 || x.bytes[detail::at(d)] <= has);
-            }
-            best = fits && (best == nullptr || x.cost < best->cost) ? &x : best;
-        }
-        return best;
-    }
+    const lean_strategy* cheapest_that_fits(const cluster& on) const;
 };
 
 namespace detail {
@@ -126,5 +109,9 @@ lean_strategies make_lean_strategies(const graph_view& g, const cluster& on, con
 }
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/certified/lean.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

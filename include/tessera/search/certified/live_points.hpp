@@ -25,42 +25,12 @@ struct live_points {
 
 /// The points for some live ranges. Sets that are live together are largest just before a range ends, if one has begun
 /// since the end before.
-inline live_points make_live_points(std::span<const live_range> ranges) {
-    live_points points;
-    std::vector<std::int64_t> begins, ends;
-    for (const live_range& r : ranges) {
-        if (!r.is_empty()) {
-            begins.push_back(r.first);
-            ends.push_back(r.last);
-        }
-    }
-    std::sort(begins.begin(), begins.end());
-    std::sort(ends.begin(), ends.end());
-    std::size_t b = 0;
-    for (std::size_t e = 0; e < ends.size();) {
-        const std::int64_t end = ends[e];
-        std::int64_t latest = 0;
-        bool began = false;
-        for (; b < begins.size() && begins[b] < end; ++b) {
-            latest = begins[b];
-            began = true;
-        }
-        if (began) {
-            points.times.push_back(latest);
-        }
-        for (; e < ends.size() && ends[e] == end; ++e) {
-        }
-    }
-    for (const live_range& r : ranges) {
-        const auto place = [&](std::int64_t t) {
-            return static_cast<int>(std::lower_bound(points.times.begin(), points.times.end(), t) -
-                                    points.times.begin());
-        };
-        points.of_nodes.push_back(r.is_empty() ? point_range{} : point_range{place(r.first), place(r.last)});
-    }
-    return points;
-}
+live_points make_live_points(std::span<const live_range> ranges);
 
 } // namespace tessera::search::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/certified/live_points.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -111,28 +111,7 @@ optimum_result optimum_search(const graph_view& g, const cluster& on, const opti
 }
 
 /// What was found, in a line.
-inline std::string to_text(const optimum_result& r) {
-    char text[240];
-    const auto ms = [](cost_t ns) { return static_cast<double>(ns) * 1e-6; };
-    if (r.model.bound == 0 && r.model.cost > 0) {
-        print_to(text, sizeof text, "%.3f ms under the additive model of its links", ms(r.model.cost));
-    } else if (r.model.cost == r.model.bound) {
-        print_to(text, sizeof text, "%.3f ms under the additive model of its links, the best possible",
-                 ms(r.model.cost));
-    } else {
-        print_to(text, sizeof text,
-                 "%.3f ms under the additive model of its links, at most %.2f %% above the best possible",
-                 ms(r.model.cost), 100 * r.gap());
-    }
-    std::string all = text;
-    if (r.lean) {
-        all += "; the cheapest of a few that need little memory: what the model says fits did not with what plans need "
-               "besides";
-    } else if (r.tightened > 0) {
-        all += "; its memory was lowered " + std::to_string(r.tightened) + " times for what plans need besides";
-    }
-    return all + "\n";
-}
+std::string to_text(const optimum_result& r);
 
 inline constexpr option_row optimum_rounds_option{
     "optimum-rounds", "of the certified solver, where memory or a network's shape leaves it something to do", 16, 1,
@@ -190,5 +169,9 @@ inline constexpr search_record optimum_record{
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/certified/optimum.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

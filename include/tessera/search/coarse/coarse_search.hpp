@@ -30,31 +30,14 @@ struct search_journal {
     virtual ~search_journal() = default;
 
     /// The state in which the search of this number was left; nullopt where it has not begun.
-    virtual std::optional<search_state> load(std::size_t, const graph_view&, const cluster&, const mcmc_options&) {
-        return std::nullopt;
-    }
+    virtual std::optional<search_state> load(std::size_t, const graph_view&, const cluster&, const mcmc_options&);
     /// Called when a search begins, after every round, and when it is interrupted.
     virtual void save(std::size_t, const search_state&, const graph_view&, const cluster&, const mcmc_options&) {}
 
     /// Begins search `number` or goes on with it, to its end or until it is interrupted.
     search_state run(std::size_t number, const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
                      const parallel_search_options& o, search_report report,
-                     std::optional<mcmc_result>* result = nullptr) {
-        std::optional<search_state> before = load(number, g, on, o.chain);
-        const bool is_new = !before;
-        parallel_search search =
-            before ? parallel_search(g, on, std::move(*before), o) : parallel_search(g, on, std::move(starts), o);
-        const auto keep = [&] { save(number, search.state(), g, on, o.chain); };
-        is_new ? keep() : void(); // what follows a search that is done stays
-        while (!search.finished() && !search.interrupted()) {
-            search.run_round(report);
-            keep();
-        }
-        if (result != nullptr) {
-            *result = search.result();
-        }
-        return search.state();
-    }
+                     std::optional<mcmc_result>* result = nullptr);
 };
 
 namespace detail {
@@ -74,52 +57,10 @@ class part_search {
 public:
     /// The journal must outlive the object; null: none is kept.
     part_search(const graph_view& g, const cluster& on, const coarse_search_options& o,
-                search_journal* journal = nullptr)
-        : on_(on), g_(g), options_(o), journal_(journal != nullptr ? *journal : none_), per_node_(devices_of_node(on)) {
-    }
+                search_journal* journal = nullptr);
 
     /// The best that is found for every part, repeated over the whole machine; of the last part also what its other chains found, with the devices renumbered.
-    std::vector<named_strategy> run(search_report report) {
-        const std::vector<int> parts = parts_to_search(on_, g_.tensors[0].extents[0]);
-        std::vector<named_strategy> found;
-        for (const int devices : parts) {
-            if (options_.search.is_interrupted()) {
-                interrupted_ = true;
-                break;
-            }
-            const graph small = part_of_network(devices);
-            if (devices == per_node_) {
-                best_ = search(small.view(), on_, devices, first_starts(small.view(), on_, devices), report);
-                add(devices, found);
-                across(report, found);
-            } else {
-                std::vector<named_strategy> starts{{"data parallel", data_parallel(small.view(), devices)}};
-                if (!best_.empty()) {
-                    starts.push_back({"one node", repeated(small.view(), before_, best_[0], devices / before_)});
-                    add_turned(starts, small.view(), devices);
-                }
-                if (!across_.empty()) {
-                    const int nodes = devices / per_node_; // four: the first part of several nodes
-                    const strategy s = repeated(small.view(), nodes, across_[0], per_node_);
-                    starts.push_back(
-                        {"across nodes", in_old_numbers(small.view(), s, across_nodes(devices, per_node_))});
-                    across_.clear();
-                    add_turned(starts, small.view(), devices);
-                }
-                add_side_by_side(starts, small.view(), on_, devices);
-                best_ = search(small.view(), on_, devices, starts, report);
-                add(devices, found);
-            }
-            before_ = best_.empty() ? before_ : devices;
-        }
-        if (!found.empty()) {
-            add_turned(found, g_, on_.devices());
-            add_others_turned(found);
-        } else if (parts.empty()) {
-            add_side_by_side(found, g_, on_, on_.devices());
-        }
-        return found;
-    }
+    std::vector<named_strategy> run(search_report report);
 
     /// Proposals of all parts so far.
     std::int64_t made() const { return made_; }
@@ -129,121 +70,25 @@ public:
     bool interrupted() const { return interrupted_; }
 
 private:
-    graph part_of_network(int devices) const {
-        return with_batch(g_, g_.tensors[0].extents[0] / (on_.devices() / devices));
-    }
-    std::string found_on(int devices) const {
-        return "found on " + std::to_string(devices) + " of " + std::to_string(on_.devices());
-    }
-    void add(int devices, std::vector<named_strategy>& found) const {
-        if (!best_.empty()) {
-            found.push_back({found_on(devices), repeated(g_, devices, best_[0], on_.devices() / devices)});
-        }
-    }
+    graph part_of_network(int devices) const;
+    std::string found_on(int devices) const;
+    void add(int devices, std::vector<named_strategy>& found) const;
     /// What cost nearly the same on the part may cost much less or more when it is turned.
-    void add_others_turned(std::vector<named_strategy>& to) const {
-        for (std::size_t i = 1; i < best_.size(); ++i) {
-            const strategy whole = repeated(g_, before_, best_[i], on_.devices() / before_);
-            std::vector<named_strategy> turned{{found_on(before_) + " (" + std::to_string(i + 1) + ")", whole}};
-            add_turned(turned, g_, on_.devices());
-            std::move(turned.begin() + 1, turned.end(), std::back_inserter(to));
-        }
-    }
+    void add_others_turned(std::vector<named_strategy>& to) const;
 
     /// The last strategy with its devices renumbered: what lay within nodes lies across them, and the other way round. No sequence of small changes leads there.
-    void add_turned(std::vector<named_strategy>& to, const graph_view& g, int devices) const {
-        const named_strategy last = to.back();
-        const int nodes = devices / per_node_;
-        to.push_back({last.name + ", turned", in_old_numbers(g, last.value, across_nodes(devices, per_node_))});
-        if (nodes != per_node_) {
-            to.push_back({last.name + ", turned back", in_old_numbers(g, last.value, across_nodes(devices, nodes))});
-        }
-    }
+    void add_turned(std::vector<named_strategy>& to, const graph_view& g, int devices) const;
 
     /// One device of each of four nodes: whether layers should lie on different nodes.
-    void across(search_report report, std::vector<named_strategy>& found) {
-        constexpr int nodes = 4;
-        if (on_.devices() % (nodes * per_node_) != 0) {
-            return;
-        }
-        const std::vector<int> order = across_nodes(on_.devices(), per_node_);
-        const cluster across_them(renumbered(on_.graph(), order));
-        if (!is_part(across_them, nodes)) {
-            return;
-        }
-        const graph small = part_of_network(nodes);
-        across_ = search(small.view(), across_them, nodes, first_starts(small.view(), across_them, nodes), report);
-        if (!across_.empty()) {
-            const strategy whole = repeated(g_, nodes, across_[0], on_.devices() / nodes);
-            found.push_back({"found across 4 nodes", in_old_numbers(g_, whole, order)});
-        }
-    }
+    void across(search_report report, std::vector<named_strategy>& found);
 
     /// Layers side by side, where operators may be placed apart.
     void add_side_by_side(std::vector<named_strategy>& starts, const graph_view& part, const cluster& on,
-                          int devices) const {
-        proposal_options o = options_.search.chain.proposals;
-        o.devices = devices;
-        o.pinned.clear();
-        if (o.operator_placement && o.groups) {
-            for (named_strategy& s : layers_side_by_side({part, on, o}, data_parallel(part, devices))) {
-                starts.push_back(std::move(s));
-            }
-        }
-    }
-    std::vector<named_strategy> first_starts(const graph_view& part, const cluster& on, int devices) const {
-        std::vector<named_strategy> starts{{"data parallel", data_parallel(part, devices)},
-                                           {"channels", mesh(part, 1, devices)}};
-        if (options_.search.chain.proposals.operator_placement) {
-            starts.push_back({"operators placed", operator_placement(part, 1, devices)});
-        }
-        add_side_by_side(starts, part, on, devices);
-        optcnn_options o;
-        o.offered = options_.search.chain.proposals.offered;
-        starts.push_back(
-            {"OptCNN", grouped_optcnn(part, uniform_machine(on, part.ops[0].attributes.math, devices), o).best});
-        return starts;
-    }
+                          int devices) const;
+    std::vector<named_strategy> first_starts(const graph_view& part, const cluster& on, int devices) const;
     /// The best for a part, then what other chains found of other cost; none if nothing fits in memory.
     std::vector<strategy> search(const graph_view& part, const cluster& on, int devices,
-                                 const std::vector<named_strategy>& starts, search_report report) {
-        parallel_search_options o = options_.search;
-        o.chain.proposals.devices = devices;
-        o.chain.proposals.pinned.clear();
-        o.pins = nullptr;
-        o.chain.times.parts = on.devices() / devices;
-        const std::int64_t more = std::int64_t{10} * o.chain.times.parts;
-        o.chain.budget = std::min(options_.most_proposals, o.chain.budget * more);
-        if (o.chain.stop == stop_rule::flexflow) { // by work the same rule holds for all sizes
-            o.chain.patience = std::min(o.chain.budget, o.chain.patience * more);
-        }
-        o.rounds = options_.rounds;
-        o.random_starts = 0;
-        o.drop_slow_starts = true;
-        o.most_chains = options_.chains;
-        const detail::progress_after after{made_, report};
-        const search_state state =
-            journal_.run(searches_++, part, on, starts, o, report ? search_report(after) : report);
-        interrupted_ = interrupted_ || !state.finished;
-        const std::vector<named_chain>& chains = state.chains;
-        std::vector<std::pair<index_t, std::size_t>> by_cost;
-        for (std::size_t i = 0; i < chains.size(); ++i) {
-            made_ += chains[i].state.made;
-            if (!chains[i].state.improvements.empty()) {
-                by_cost.emplace_back(chains[i].state.best_cost(), i);
-            }
-        }
-        std::sort(by_cost.begin(), by_cost.end());
-        std::vector<strategy> found;
-        index_t last = 0;
-        for (const auto& [cost, i] : by_cost) {
-            if (found.empty() || (chains[i].state.made > 0 && cost != last)) {
-                found.push_back(chains[i].state.improvements.back().value);
-                last = cost;
-            }
-        }
-        return found;
-    }
+                                 const std::vector<named_strategy>& starts, search_report report);
 
     const cluster& on_;
     graph_view g_;
@@ -262,30 +107,15 @@ private:
 /// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
 /// not on threads. Pins play no role here; the search of the whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
 /// parallel_search's, with the proposals for all parts together.
-inline std::vector<named_strategy> search_parts(const graph_view& g, const cluster& on,
-                                                const coarse_search_options& options, search_report report = {}) {
-    return part_search(g, on, options).run(report);
-}
+std::vector<named_strategy> search_parts(const graph_view& g, const cluster& on, const coarse_search_options& options,
+                                         search_report report = {});
 
 /// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found. `report` as parallel_search's, with the
 /// proposals of all together. Interrupted (parallel_search_options::interrupted), it returns the best of what it has, starts included; with a journal the same call goes
 /// on later and finds what it would have found. Throws what parallel_search throws.
-inline mcmc_result coarse_search(const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
-                                 const coarse_search_options& options, search_report report = {},
-                                 search_journal* journal = nullptr) {
-    part_search parts(g, on, options, journal);
-    for (named_strategy& s : parts.run(report)) {
-        starts.push_back(std::move(s));
-    }
-    // What was found on parts so far is priced on the whole, but that is not where the search goes on.
-    search_journal none;
-    search_journal& keep = parts.interrupted() || journal == nullptr ? none : *journal;
-    const detail::progress_after after{parts.made(), report};
-    std::optional<mcmc_result> found;
-    keep.run(parts.searches(), g, on, std::move(starts), options.search, report ? search_report(after) : report,
-             &found);
-    return std::move(*found);
-}
+mcmc_result coarse_search(const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
+                          const coarse_search_options& options, search_report report = {},
+                          search_journal* journal = nullptr);
 
 inline constexpr option_row proposals_option{"proposals", "of each chain of mcmc", 2000, 1, 100'000'000};
 inline constexpr option_row seed_option{"seed", "of mcmc", 1, 0, 4'294'967'295};
@@ -316,5 +146,9 @@ inline constexpr search_record mcmc_record{
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/coarse/coarse_search.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -13,139 +13,31 @@ namespace tessera::search {
 
 /// True if the machine is made of copies of its first `devices` devices: device i is of the class of device i % devices, and within a copy neighbours share a node
 /// where their images do.
-inline bool is_part(const cluster& on, int devices) {
-    if (devices < 1 || on.devices() % devices != 0) {
-        return false;
-    }
-    const auto with_previous = [&](int d) { return on.node_of(d) == on.node_of(d - 1); };
-    for (int d = devices; d < on.devices(); ++d) {
-        const int image = d % devices;
-        if (on.class_of(d).name != on.class_of(image).name || (image > 0 && with_previous(d) != with_previous(image))) {
-            return false;
-        }
-    }
-    return true;
-}
+bool is_part(const cluster& on, int devices);
 
 /// Devices of a node, if all nodes have as many and they follow each other; else 0.
-inline int devices_of_node(const cluster& on) {
-    int n = 1;
-    while (n < on.devices() && on.node_of(n) == on.node_of(0)) {
-        ++n;
-    }
-    return is_part(on, n) ? n : 0;
-}
+int devices_of_node(const cluster& on);
 
 /// Numbers of devices of parts that are worth searching before the whole machine, each at most a quarter of the next: one node, then several.
-inline std::vector<int> parts_to_search(const cluster& on, index_t batch) {
-    std::vector<int> parts;
-    for (int n = devices_of_node(on); n > 1 && 4 * n <= on.devices(); n *= 4) {
-        if (is_part(on, n) && batch % (on.devices() / n) == 0) {
-            parts.push_back(n);
-        }
-    }
-    return parts;
-}
+std::vector<int> parts_to_search(const cluster& on, index_t batch);
 
 /// Old numbers of devices in the order: the first of every node, then the second of every node, and so on.
-inline std::vector<int> across_nodes(int devices, int per_node) {
-    std::vector<int> order;
-    for (int i = 0; i < devices; ++i) {
-        const int nodes = devices / per_node;
-        order.push_back(i % nodes * per_node + i / nodes);
-    }
-    return order;
-}
+std::vector<int> across_nodes(int devices, int per_node);
 /// The same machine with its devices numbered in another order.
-inline device_graph renumbered(const device_graph& g, const std::vector<int>& order) {
-    std::vector<int> place; // component of every device
-    for (std::size_t i = 0; i < g.components.size(); ++i) {
-        if (g.components[i].device_class >= 0) {
-            place.push_back(static_cast<int>(i));
-        }
-    }
-    device_graph r = g;
-    std::vector<int> now(g.components.size());
-    for (std::size_t i = 0; i < now.size(); ++i) {
-        now[i] = static_cast<int>(i);
-    }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const int old = place[static_cast<std::size_t>(order[i])];
-        now[static_cast<std::size_t>(old)] = place[i];
-        r.components[static_cast<std::size_t>(place[i])] = g.components[static_cast<std::size_t>(old)];
-    }
-    for (component& c : r.components) {
-        c.inside = c.inside < 0 ? -1 : now[static_cast<std::size_t>(c.inside)];
-    }
-    for (link& l : r.links) {
-        l.from = now[static_cast<std::size_t>(l.from)];
-        l.to = now[static_cast<std::size_t>(l.to)];
-    }
-    return r;
-}
+device_graph renumbered(const device_graph& g, const std::vector<int>& order);
 /// A strategy for a machine renumbered so, in the old numbers, with all else that it says (a mirrored schedule names its second replica's devices by their numbers,
 /// which stay as they are).
-inline strategy in_old_numbers(const graph_view& g, const strategy& s, const std::vector<int>& order) {
-    strategy r = s;
-    r.pool.clear();
-    if (s.parameters_on >= 0) {
-        r.parameters_on = order[static_cast<std::size_t>(s.parameters_on)];
-    }
-    for (int op = 0; op < g.op_count; ++op) {
-        const configuration& c = s.ops[static_cast<std::size_t>(op)];
-        const description d = g.describe(op);
-        change x = change_of(s, op); // with its cut points
-        const std::size_t cuts = x.what.devices >= 0 ? static_cast<std::size_t>(x.what.devices) : x.pool.size();
-        x.pool.resize(cuts);
-        x.what.devices = static_cast<int>(cuts);
-        for (int i = 0; i < c.shards(); ++i) {
-            x.pool.push_back(order[static_cast<std::size_t>(shard_at(c, s.pool.data(), d, i).device)]);
-        }
-        apply(r, x);
-    }
-    return r;
-}
+strategy in_old_numbers(const graph_view& g, const strategy& s, const std::vector<int>& order);
 
 /// What a whole machine does when each of `copies` parts of `devices` devices follows a strategy for a part, with a share of the samples each: operator by operator so
 /// many times the degree of the samples, the shards of part k on the devices from k * devices on. `g` is the network with all samples. An
 /// operator without samples stays on the first part, as does a central copy of the parameters; all else that the strategy says stays. (It has no cut points.)
-inline strategy repeated(const graph_view& g, int devices, const strategy& part, int copies) {
-    strategy s = part;
-    s.pool.clear();
-    for (int op = 0; op < g.op_count; ++op) {
-        const configuration& from = part.ops[static_cast<std::size_t>(op)];
-        const description d = g.describe(op);
-        const int l = d.find_loop(loop_name::sample);
-        configuration c = from;
-        c.devices = -1;
-        const bool split = l >= 0 && splittable(d, l) && d.loops[l].extent >= from.degree[l] * copies;
-        if (split) {
-            c.degree[l] *= copies;
-            c.uneven = c.uneven || d.loops[l].extent % c.degree[l] != 0;
-            c.reduces = c.reduces || role(d, l) == loop_role::coupled;
-        }
-        std::vector<int> where;
-        for (int i = 0; i < c.shards(); ++i) {
-            const shard x = shard_at(c, nullptr, d, i);
-            int image = 0;
-            int copy = 0;
-            for (int k = 0; k < d.loops.size(); ++k) {
-                const bool samples = split && k == l;
-                copy = samples ? x.index[k] / from.degree[k] : copy;
-                image = image * from.degree[k] + (samples ? x.index[k] % from.degree[k] : x.index[k]);
-            }
-            image = (image * from.partial + x.part) * from.replicate + x.replica;
-            const int first = from.devices >= 0
-                                  ? static_cast<int>(part.pool[static_cast<std::size_t>(from.devices + image)])
-                                  : from.start + from.stride * image;
-            where.push_back(first + copy * devices);
-        }
-        s.ops[static_cast<std::size_t>(op)] = c;
-        s.place(op, where);
-    }
-    return s;
-}
+strategy repeated(const graph_view& g, int devices, const strategy& part, int copies);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/coarse/parts.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -269,13 +269,7 @@ exhaustive_solution brute_force(const Problem& problem) {
 }
 
 /// Number of choices of a problem.
-inline long double space_size(const additive_problem& problem) {
-    long double size = 1;
-    for (int v = 0; v < problem.nodes(); ++v) {
-        size *= static_cast<long double>(problem.configurations(v));
-    }
-    return size;
-}
+long double space_size(const additive_problem& problem);
 
 /// Number of choices of a problem, exactly, in decimal digits.
 template <class Problem>
@@ -296,5 +290,9 @@ std::string space_size_text(const Problem& problem) {
 }
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/exhaustive/exhaustive.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

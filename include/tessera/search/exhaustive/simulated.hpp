@@ -22,35 +22,12 @@ namespace detail {
 
 class block_enumeration {
 public:
-    block_enumeration(const graph_view& g, const cluster& on, const strategy& start, const proposal_options& o)
-        : simulated_(g, on, start) {
-        const proposer propose(g, on, o);
-        for (std::size_t b = 0; b < propose.groups().blocks.size(); ++b) {
-            choices_.push_back(propose.choices_of_block(b));
-            result.space *= static_cast<double>(choices_.back().size());
-        }
-    }
+    block_enumeration(const graph_view& g, const cluster& on, const strategy& start, const proposal_options& o);
     void run() { descend(0); }
     simulated_optimum result;
 
 private:
-    void descend(std::size_t block) {
-        const bool last = block + 1 == choices_.size();
-        for (const proposal& p : choices_[block]) {
-            ++result.simulated;
-            const index_t found = simulated_.propose(p, last ? result.cost - 1 : INT64_MAX);
-            if (!last) {
-                simulated_.accept();
-                descend(block + 1);
-                continue;
-            }
-            if (found < result.cost) {
-                result.cost = found;
-                result.best = compacted(simulated_.current());
-            }
-            simulated_.reject();
-        }
-    }
+    void descend(std::size_t block);
 
     simulation::delta_simulation simulated_;
     std::vector<std::vector<proposal>> choices_; ///< by block
@@ -60,13 +37,8 @@ private:
 
 /// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are simulated to their end, these only
 /// until they are known to be worse than the best.
-inline simulated_optimum simulate_all(const graph_view& g, const cluster& on, const strategy& start,
-                                      const proposal_options& o = {}) {
-    detail::block_enumeration e(g, on, start, o);
-    e.run();
-    e.result.finished = e.result.cost < INT64_MAX ? simulate_finished(g, on, e.result.best).makespan : 0;
-    return e.result;
-}
+simulated_optimum simulate_all(const graph_view& g, const cluster& on, const strategy& start,
+                               const proposal_options& o = {});
 
 inline constexpr option_row most_strategies_option{
     "most-strategies", "that the exhaustive search simulates; it refuses more", 1'000'000, 1, 1e9};
@@ -96,5 +68,9 @@ inline constexpr search_record exhaustive_record{
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/exhaustive/simulated.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -15,70 +15,21 @@ public:
 
     /// The cluster and the network must outlive the estimator. Throws tessera::error for a network without enough repeated blocks.
     grid_parts(const graph_view& g, const cluster& on, const simulation::task_times& times = {},
-               const lower_options& o = {})
-        : on_(on), g_(g), times_(times), options_(o), repeats_(find_repeats(g)) {
-        if (repeats_.count < blocks_needed) {
-            throw error("tessera: a network of " + std::to_string(repeats_.count) +
-                        " repeated blocks is not estimated from a few of them; lower and simulate its plan");
-        }
-        held_.resize(at(g.op_count));
-        users_.resize(at(g.parameter_count));
-        for (int op = 0; op < g.op_count; ++op) {
-            for (int p : g.ops[op].parameters) {
-                users_[at(p)].push_back(op);
-            }
-        }
-        for (int d = 0; d < on.devices(); ++d) {
-            const index_t m = on.class_of(d).memory_bytes;
-            limit_ = m > 0 && (limit_ == 0 || m < limit_) ? m : limit_;
-        }
-    }
+               const lower_options& o = {});
 
     const repeated_blocks& repeats() const { return repeats_; }
     index_t memory_limit() const { return limit_; }
 
     /// Samples of one micro-batch of one replica, at least 1.
-    index_t samples(const device_grid& x) const {
-        const index_t parts = index_t{x.data} * x.micro_batches;
-        const index_t batch = g_.tensors[0].extents[0];
-        if (batch % parts != 0) {
-            throw error("tessera: a batch of " + std::to_string(batch) + " samples does not go evenly in " +
-                        std::to_string(x.micro_batches) + " micro-batches of " + std::to_string(x.data) + " replicas");
-        }
-        return batch / parts;
-    }
+    index_t samples(const device_grid& x) const;
 
 protected:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    int blocks_in(const device_grid& x, int stage) const {
-        int n = 0;
-        for (int b = 0; b < repeats_.count; ++b) {
-            n += x.stage[at(repeats_.first + b * repeats_.length)] == stage ? 1 : 0;
-        }
-        return n;
-    }
+    int blocks_in(const device_grid& x, int stage) const;
 
     /// The strategy of one replica for a few blocks; in two stages, at the devices of the grid's first two, or in one.
-    strategy few_blocks(const device_grid& x, const shortened_graph& few, int micro_batches, bool two) const {
-        const graph_view g = few.network.view();
-        device_grid y;
-        y.tensor = x.tensor;
-        y.stages = 1;
-        y.recompute = x.recompute;
-        const int middle = repeats_.first + (blocks_needed / 2) * repeats_.length;
-        for (int op = 0; op < g.op_count; ++op) {
-            y.within.push_back(x.within[at(few.op_of[at(op)])]);
-            y.stage.push_back(0);
-        }
-        strategy s = strategy_of(g, y);
-        for (int op = middle; op < g.op_count && two && x.stages > 1; ++op) {
-            s.ops[at(op)].stage = 1;
-            s.ops[at(op)].start = x.data * x.tensor;
-        }
-        s.micro_batches = micro_batches;
-        return s;
-    }
+    strategy few_blocks(const device_grid& x, const shortened_graph& few, int micro_batches, bool two) const;
 
     /// What an operator's places hold of its parameters.
     struct held {
@@ -90,60 +41,12 @@ protected:
         configuration within;
         std::vector<held> parameters;
     };
-    const std::vector<held>& held_by(const device_grid& x, int op) {
-        held_by_op& known = held_[at(op)];
-        if (known.within == x.within[at(op)] && !known.parameters.empty()) {
-            return known.parameters;
-        }
-        known = {x.within[at(op)], {}};
-        const description d = g_.describe(op);
-        for (int o = 0; o < d.operands.size() && !g_.ops[op].parameters.empty(); ++o) {
-            const operand_kind k = d.operands[o].kind;
-            if (k != operand_kind::parameter && k != operand_kind::state) {
-                continue;
-            }
-            held h;
-            h.parameter = g_.ops[op].parameters[d.operands[o].slot];
-            std::vector<box> regions;
-            for (int i = 0; i < known.within.shards(); ++i) {
-                const box r = region(d, o, shard_at(known.within, nullptr, d, i).ranges);
-                h.elements = std::max(h.elements, r.volume());
-                std::size_t n = 0;
-                while (n < regions.size() && !(regions[n] == r)) {
-                    ++n;
-                }
-                if (n == regions.size()) {
-                    regions.push_back(r);
-                    h.places.emplace_back();
-                }
-                h.places[n].push_back(i);
-            }
-            known.parameters.push_back(static_cast<held&&>(h));
-        }
-        return known.parameters;
-    }
+    const std::vector<held>& held_by(const device_grid& x, int op);
     /// True for the operator of a stage that goes backward last of those that use a parameter.
-    bool is_first_user(const device_grid& x, int parameter, int op) const {
-        for (int u : users_[at(parameter)]) {
-            if (x.stage[at(u)] == x.stage[at(op)]) {
-                return u == op;
-            }
-        }
-        return false;
-    }
-    int stages_of(const device_grid& x, int parameter) const {
-        int n = 0;
-        int last = -1;
-        for (int u : users_[at(parameter)]) {
-            n += x.stage[at(u)] != last ? 1 : 0;
-            last = x.stage[at(u)];
-        }
-        return n;
-    }
+    bool is_first_user(const device_grid& x, int parameter, int op) const;
+    int stages_of(const device_grid& x, int parameter) const;
     /// Devices that hold a region of a parameter.
-    index_t members_of(const device_grid& x, const held& h) const {
-        return index_t{x.data} * static_cast<index_t>(h.places[0].size()) * stages_of(x, h.parameter);
-    }
+    index_t members_of(const device_grid& x, const held& h) const;
 
     const cluster& on_;
     graph_view g_;
@@ -159,5 +62,9 @@ private:
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/grid/parts.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

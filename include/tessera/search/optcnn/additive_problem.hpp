@@ -51,23 +51,13 @@ namespace detail {
 
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-[[noreturn]] inline void refuse_problem(const std::string& where, const std::string& what) {
-    throw error("tessera::search: " + where + ": " + what);
-}
+[[noreturn]] void refuse_problem(const std::string& where, const std::string& what);
 
-[[noreturn]] inline void refuse_node(int node, const char* what) {
-    refuse_problem("node " + std::to_string(node), what);
-}
+[[noreturn]] void refuse_node(int node, const char* what);
 
-[[noreturn]] inline void refuse_edge(int from, int to, const std::string& what) {
-    refuse_problem("edge from node " + std::to_string(from) + " to node " + std::to_string(to), what);
-}
+[[noreturn]] void refuse_edge(int from, int to, const std::string& what);
 
-[[noreturn]] inline void refuse_table(int from, int to, std::size_t found, std::size_t needed) {
-    refuse_edge(from, to,
-                "the cost table has " + std::to_string(found) + " entries but needs " + std::to_string(needed) +
-                    ", one row per configuration of the first node");
-}
+[[noreturn]] void refuse_table(int from, int to, std::size_t found, std::size_t needed);
 
 /// Throws unless an edge joins two different ones of the nodes.
 constexpr void require_ends(int from, int to, int nodes) {
@@ -210,5 +200,9 @@ private:
 };
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/optcnn/additive_problem.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

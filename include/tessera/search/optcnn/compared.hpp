@@ -34,14 +34,8 @@ inline constexpr option_row faithful_option{
 
 namespace detail {
 
-inline search_found best_compared(const graph_view& g, const cluster& on, const std::string& name,
-                                  const strategy& found, const search_options& o, const std::string& text) {
-    compare_options how;
-    how.faithful = o.values[faithful_option] != 0;
-    how.lowering = o.lowering;
-    const compared_search all = compare_with_baselines(g, on, name, found, how);
-    return {all.best(), text + to_text(all)};
-}
+search_found best_compared(const graph_view& g, const cluster& on, const std::string& name, const strategy& found,
+                           const search_options& o, const std::string& text);
 
 } // namespace detail
 
@@ -110,5 +104,9 @@ inline constexpr std::array modelled_searches{&optcnn_record<Options>, &eliminat
                                               &grouped_optcnn_record<Options>};
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/optcnn/compared.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,27 +18,7 @@ namespace tessera::search::detail {
 /// devices are one block.
 class device_blocks {
 public:
-    explicit device_blocks(const cluster& on) : of_(of(on.devices())), out_(of_.size()), in_(of_.size()) {
-        for (int d = 0; d < on.devices(); ++d) {
-            of_[of(d)] = d;
-        }
-        if (!separates(on)) {
-            for (int d = 0; d < on.devices(); ++d) {
-                of_[of(d)] = on.node_of(d);
-            }
-            if (!separates(on)) {
-                std::fill(of_.begin(), of_.end(), 0);
-                latency_ = 0;
-            }
-        }
-        for (int d = 0; d < on.devices(); ++d) {
-            near_.emplace_back();
-            for (int e = 0; e < on.devices(); ++e) {
-                of_[of(e)] == of_[of(d)] ? near_.back().push_back(e) : void();
-                has_far_ = has_far_ || of_[of(e)] != of_[of(d)];
-            }
-        }
-    }
+    explicit device_blocks(const cluster& on);
 
     using lanes = fixed_vector<int, route::max_lanes>;
     bool has_far() const { return has_far_; }
@@ -53,47 +33,7 @@ private:
 
     /// Sets out_ and in_: lanes that all routes of a device to other blocks share, from the first one on; the rest of the
     /// routes to a device must be alike.
-    bool separates(const cluster& on) {
-        const int n = on.devices();
-        latency_ = -1;
-        for (int a = 0; a < n; ++a) {
-            bool first = true;
-            for (int b = 0; b < n; ++b) {
-                if (of_[of(a)] == of_[of(b)]) {
-                    continue;
-                }
-                const route r = on.between(a, b);
-                if (latency_ >= 0 && r.latency != latency_) {
-                    return false;
-                }
-                latency_ = r.latency;
-                lanes common;
-                for (const int lane : r.lanes) {
-                    first || has(out_[of(a)], lane) ? void(common.push_back(lane)) : void();
-                }
-                out_[of(a)] = common;
-                first = false;
-            }
-        }
-        std::vector<bool> known(of(n), false);
-        for (int a = 0; a < n; ++a) {
-            for (int b = 0; b < n; ++b) {
-                if (of_[of(a)] == of_[of(b)]) {
-                    continue;
-                }
-                lanes rest;
-                for (const int lane : on.between(a, b).lanes) {
-                    has(out_[of(a)], lane) ? void() : void(rest.push_back(lane));
-                }
-                if (known[of(b)] && !(rest == in_[of(b)])) {
-                    return false;
-                }
-                in_[of(b)] = rest;
-                known[of(b)] = true;
-            }
-        }
-        return true;
-    }
+    bool separates(const cluster& on);
 
     std::vector<int> of_; ///< the block of every device
     std::vector<lanes> out_;
@@ -108,54 +48,12 @@ class lane_loads {
 public:
     using tiles = cost::tiling<0, 0, 0>;
 
-    explicit lane_loads(const cluster& on) : blocks_(on), devices_(on.devices()), lanes_(at(on.lanes())) {
-        std::vector<int> order(at(on.lanes())); // lanes by speed, and the place of each
-        std::iota(order.begin(), order.end(), 0);
-        std::sort(order.begin(), order.end(), [&](int a, int b) {
-            return on.lane_megabytes(a) != on.lane_megabytes(b) ? on.lane_megabytes(a) < on.lane_megabytes(b) : a < b;
-        });
-        std::vector<int> place(order.size());
-        for (int i = 0; i < on.lanes(); ++i) {
-            const int lane = order[at(i)];
-            place[at(lane)] = i;
-            if (speeds_.empty() || speeds_.back().megabytes != on.lane_megabytes(lane)) {
-                speeds_.push_back({on.lane_megabytes(lane), i, i});
-            }
-            ++speeds_.back().end;
-        }
-        const auto placed = [&](device_blocks::lanes lanes) {
-            for (int& lane : lanes) {
-                lane = place[at(lane)];
-            }
-            return lanes;
-        };
-        for (int a = 0; a < devices_; ++a) {
-            out_.push_back(placed(blocks_.out(a)));
-            in_.push_back(placed(blocks_.in(a)));
-            for (int b = 0; b < devices_; ++b) {
-                const route r = on.between(a, b);
-                routes_.push_back({placed(r.lanes), r.latency});
-            }
-        }
-    }
+    explicit lane_loads(const cluster& on);
 
     /// t_X of one edge, times[i * (number of the consumer's) + j], in ns: each shard of the consumer receives what it needs of what
     /// the producer's shards on other devices have written, and, with `gradient`, sends as much back. All of one direction
     /// moves at the same time: it takes the greatest latency, and what the lane takes that carries most.
-    std::vector<index_t> edge_times(const tiles& from, const tiles& to, index_t element_bytes, bool gradient) const {
-        scratch x{std::vector<index_t>(lanes_, 0), std::vector<index_t>(lanes_, 0)};
-        for (int k = 0; k < from.rank; ++k) {
-            x.overlap.push_back(along(from, to, k));
-        }
-        std::vector<index_t> times;
-        times.reserve(at(from.each.size()) * at(to.each.size()));
-        for (int i = 0; i < from.each.size(); ++i) {
-            for (int j = 0; j < to.each.size(); ++j) {
-                times.push_back(time_of(from, from.each[i], to, to.each[j], element_bytes, gradient, x));
-            }
-        }
-        return times;
-    }
+    std::vector<index_t> edge_times(const tiles& from, const tiles& to, index_t element_bytes, bool gradient) const;
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -168,16 +66,7 @@ private:
         std::vector<index_t> read;    ///< [consumer's grid][producer's piece]: all of the grid's
         std::vector<index_t> written; ///< [producer's grid][consumer's piece]
     };
-    static overlaps along(const tiles& from, const tiles& to, int k) {
-        overlaps o;
-        o.wide = at(to.pieces[k].size());
-        o.tall = at(from.pieces[k].size());
-        const auto add = [](index_t a, index_t b) { return a + b; };
-        o.common = cost::detail::common_sizes(from.pieces[k], to.pieces[k]);
-        o.read = cost::detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], add);
-        o.written = cost::detail::common_with(from.grids[k], from.pieces[k], to.pieces[k], add);
-        return o;
-    }
+    static overlaps along(const tiles& from, const tiles& to, int k);
 
     using loads = std::vector<index_t>; ///< elements, of every lane, in the order of their speeds
     /// What one edge is priced with.
@@ -190,97 +79,14 @@ private:
     };
 
     /// How many shards have each combination of pieces; 0 where some have more of them than others.
-    static index_t copies(const tiles& t, const cost::tiled& c) {
-        index_t pieces = 1;
-        for (int k = 0; k < t.rank; ++k) {
-            pieces *= t.grids[k][c.grids[k]].count;
-        }
-        return c.shards % (pieces * c.readers) == 0 ? c.shards / pieces : 0;
-    }
+    static index_t copies(const tiles& t, const cost::tiled& c);
 
     index_t time_of(const tiles& from, const cost::tiled& u, const tiles& to, const cost::tiled& v, index_t bytes,
-                    bool gradient, scratch& x) const {
-        const int rank = from.rank;
-        const std::uint16_t* p = from.places.begin() + u.first_place;
-        const std::uint16_t* const q = to.places.begin() + v.first_place;
-        const index_t readers = copies(to, v);
-        const index_t writers = copies(from, u);
-        const bool apart = blocks_.has_far() && readers > 0 && writers > 0;
-        x.near.assign(at(v.shards), 0);
-        x.latency = 0;
-        for (int s = 0; s < u.shards; ++s, p += rank) {
-            const index_t* row[max_rank]{};
-            index_t all = readers; // that is read of what the shard has
-            for (int k = 0; k < rank; ++k) {
-                const overlaps& o = x.overlap[at(k)];
-                row[k] = o.common.data() + p[k] * o.wide;
-                all *= o.read[at(v.grids[k]) * o.tall + p[k]];
-            }
-            const auto look = [&](int t) -> index_t {
-                const std::uint16_t* const piece = q + t * rank;
-                index_t volume = 1;
-                for (int k = 0; k < rank; ++k) {
-                    volume *= row[k][piece[k]];
-                }
-                if (s != t && volume > 0) {
-                    const near_route& there = routes_[at(s * devices_ + t)];
-                    x.latency = std::max(x.latency, there.latency);
-                    add(x.forth, there.lanes, volume);
-                    gradient ? add(x.back, routes_[at(t * devices_ + s)].lanes, volume) : void();
-                }
-                x.near[at(t)] += volume;
-                return volume;
-            };
-            if (!apart) {
-                for (int t = 0; t < v.shards; ++t) {
-                    look(t);
-                }
-                continue;
-            }
-            for (const int t : blocks_.near(s)) {
-                all -= t < v.shards ? look(t) : 0;
-            }
-            if (all > 0) {
-                x.latency = std::max(x.latency, blocks_.latency());
-                add(x.forth, out_[at(s)], all);
-                gradient ? add(x.back, in_[at(s)], all) : void();
-            }
-        }
-        for (int t = 0; t < v.shards && apart; ++t) {
-            index_t far = writers;
-            for (int k = 0; k < rank; ++k) {
-                const overlaps& o = x.overlap[at(k)];
-                far *= o.written[at(u.grids[k]) * o.wide + q[t * rank + k]];
-            }
-            far -= x.near[at(t)];
-            if (far > 0) {
-                add(x.forth, in_[at(t)], far);
-                gradient ? add(x.back, out_[at(t)], far) : void();
-            }
-        }
-        return arrived(x.forth, bytes, x.latency) + (gradient ? arrived(x.back, bytes, x.latency) : 0);
-    }
+                    bool gradient, scratch& x) const;
 
-    static void add(loads& to, const device_blocks::lanes& lanes, index_t volume) {
-        for (const int lane : lanes) {
-            to[at(lane)] += volume;
-        }
-    }
+    static void add(loads& to, const device_blocks::lanes& lanes, index_t volume);
     /// When all has arrived; the lanes are empty again.
-    index_t arrived(loads& all, index_t bytes, index_t latency) const {
-        index_t longest = 0;
-        bool any = false;
-        for (const alike_lanes& l : speeds_) {
-            index_t most = 0;
-            for (int lane = l.begin; lane < l.end; ++lane) {
-                most = std::max(most, all[at(lane)]);
-            }
-            longest = std::max(longest, most * bytes * 1000 / l.megabytes);
-            any = any || most > 0;
-        }
-        std::fill(all.begin(), all.end(), 0);
-        return any ? latency + longest : 0;
-    }
+    index_t arrived(loads& all, index_t bytes, index_t latency) const;
 
     /// Lanes of one speed, MB/s.
     struct alike_lanes {
@@ -303,5 +109,9 @@ private:
 };
 
 } // namespace tessera::search::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/optcnn/lane_loads.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

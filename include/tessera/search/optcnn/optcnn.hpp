@@ -93,13 +93,7 @@ constexpr int first_alike(const graph_view& g, int op) {
 }
 
 /// For every operator the first one that is like it.
-inline std::vector<int> kinds_of(const graph_view& g) {
-    std::vector<int> kinds;
-    for (int op = 0; op < g.op_count; ++op) {
-        kinds.push_back(first_alike(g, op));
-    }
-    return kinds;
-}
+std::vector<int> kinds_of(const graph_view& g);
 
 /// Calls visit(producer, op, slot) for every input of an operator that another operator makes.
 template <class Visit>
@@ -371,5 +365,9 @@ strategy optcnn(const graph_view& g, const machine& on, const optcnn_options& op
 }
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/optcnn/optcnn.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

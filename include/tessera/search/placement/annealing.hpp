@@ -17,13 +17,12 @@ struct annealing_options {
 };
 
 /// The best placement that was seen. The same options give the same.
-inline found anneal(evaluator& e, const annealing_options& o = {}) {
-    const double steps = static_cast<double>(std::max<std::int64_t>(2, o.evaluations));
-    return detail::walk(e, o.groups, o.start, o.evaluations, o.first_temperature,
-                        std::pow(o.last_temperature / o.first_temperature, 1 / steps), o.seed,
-                        [](group_moves& moves, random_numbers& pick) { moves.move_some(pick); });
-}
+found anneal(evaluator& e, const annealing_options& o = {});
 
 } // namespace tessera::search::placement
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/annealing.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

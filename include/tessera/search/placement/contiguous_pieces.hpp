@@ -15,106 +15,21 @@ namespace tessera::search::placement::detail {
 /// larger pieces are not looked at, and what is left must not be too much for the devices that are left.
 class piece_search {
 public:
-    piece_search(const split_problem& p, const split_blocks& b, const downsets& sets)
-        : problem_(p), blocks_(b), sets_(sets), wide_(at(p.accelerators) + 1), row_(wide_ * (at(p.cpus) + 1)) {
-        const std::size_t n = sets.count();
-        for (std::vector<double>* sum : {&accelerator_, &cpu_, &size_, &other_, &work_}) {
-            sum->assign(n, 0);
-        }
-        for (std::size_t i = 1; i < n; ++i) {
-            const downsets::below& under = *sets.begin_below(static_cast<int>(i));
-            const std::size_t b0 = at(under.without);
-            const std::size_t j = at(under.set);
-            accelerator_[i] = accelerator_[j] + b.accelerator_time[b0];
-            cpu_[i] = cpu_[j] + b.cpu_time[b0];
-            size_[i] = size_[j] + b.size[b0];
-            other_[i] = other_[j] + (b.accelerated[b0] != 0 ? 0 : 1);
-            work_[i] = work_[j] + (b.accelerated[b0] != 0 ? b.accelerator_time[b0] : 0);
-        }
-        touching_.resize(at(b.count()));
-        for (std::size_t h = 0; h < b.outputs.size(); ++h) {
-            touching_[at(b.outputs[h].from)].push_back({static_cast<int>(h), true});
-            for (const int r : b.outputs[h].readers) {
-                touching_[at(r)].push_back({static_cast<int>(h), false});
-            }
-        }
-        for (int v = 0; v < b.count(); ++v) {
-            const double cpu = b.cpu_time[at(v)];
-            const double own = b.accelerated[at(v)] != 0 ? b.accelerator_time[at(v)] : 0;
-            if (own > 0) {
-                cpu_rate_ = std::max(cpu_rate_, cpu > 0 ? own / cpu : std::numeric_limits<double>::infinity());
-            }
-        }
-        inside_.assign(b.outputs.size(), {});
-        seen_.assign(n, 0);
-    }
+    piece_search(const split_problem& p, const split_blocks& b, const downsets& sets);
 
     /// No split has a smaller greatest load than this, contiguous or not.
-    double lower_bound() const {
-        const double devices = problem_.accelerators + (problem_.cpus > 0 ? problem_.cpus * cpu_rate_ : 0);
-        double least = devices > 0 ? work_.back() / devices : 0;
-        for (int v = 0; v < blocks_.count(); ++v) {
-            const bool accelerated = blocks_.accelerated[at(v)] != 0 && problem_.accelerators > 0;
-            const double cpu = problem_.cpus > 0 ? blocks_.cpu_time[at(v)] : std::numeric_limits<double>::infinity();
-            const double fastest = accelerated ? std::min(cpu, blocks_.accelerator_time[at(v)]) : cpu;
-            least = std::max(least, fastest);
-        }
-        return least;
-    }
+    double lower_bound() const;
 
     /// Looks for the best chain with a greatest load below `limit`; true if there is one, which chain() then is. Stops after `most` pairs of downsets, and has
     /// then found nothing that could be relied on.
-    bool run(double limit, std::int64_t most) {
-        const std::size_t n = sets_.count();
-        const double none = std::numeric_limits<double>::infinity();
-        limit_ = limit;
-        best_.assign(n * row_, none);
-        from_.assign(n * row_, 0);
-        best_[0] = 0;
-        stopped_ = false;
-        for (std::size_t i = 1; i < n && !stopped_; ++i) {
-            find_entries(i);
-            if (!entries_.empty()) {
-                look_below(static_cast<int>(i));
-                stopped_ = pairs_ > most;
-            }
-        }
-        const auto last = best_.end() - static_cast<std::ptrdiff_t>(row_);
-        const auto least = std::min_element(last, best_.end());
-        found_ = stopped_ || !(*least < limit) ? none : *least;
-        end_entry_ = static_cast<std::size_t>(least - last);
-        return found_ < none;
-    }
+    bool run(double limit, std::int64_t most);
 
     bool stopped() const { return stopped_; }
     double found() const { return found_; }
     std::int64_t pairs() const { return pairs_; } ///< of downsets looked at so far
 
     /// The split that was found last.
-    split chain() const {
-        std::vector<int> device(at(blocks_.count()), 0);
-        int set = sets_.full();
-        std::size_t entry = end_entry_;
-        while (set != 0) {
-            const int link = from_[at(set) * row_ + entry];
-            const bool cpu = link < 0;
-            const int under = cpu ? -link - 1 : link;
-            const std::size_t before = entry - (cpu ? wide_ : 1);
-            const std::size_t number = cpu ? entry / wide_ - 1 : entry % wide_ - 1;
-            for (int v = 0; v < blocks_.count(); ++v) {
-                if (sets_.contains(set, v) && !sets_.contains(under, v)) {
-                    device[at(v)] = static_cast<int>(number) + (cpu ? problem_.accelerators : 0);
-                }
-            }
-            set = under;
-            entry = before;
-        }
-        split s(blocks_.block_of.size());
-        for (std::size_t v = 0; v < s.size(); ++v) {
-            s[v] = device[at(blocks_.block_of[v])];
-        }
-        return s;
-    }
+    split chain() const;
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -131,91 +46,16 @@ private:
     };
 
     /// Numbers of CPUs and accelerators with which a set can be reached and everything be finished.
-    void find_entries(std::size_t i) {
-        entries_.clear();
-        const double slack = 1 + 1e-9;
-        for (std::size_t c = 0; c * wide_ < row_; ++c) {
-            for (std::size_t f = 0; f < wide_; ++f) {
-                const auto holds = [&](std::size_t cpus, std::size_t accelerators) {
-                    const double of_cpus = cpus > 0 ? static_cast<double>(cpus) * cpu_rate_ : 0;
-                    return (static_cast<double>(accelerators) + of_cpus) * limit_ * slack;
-                };
-                const bool last = i + 1 == sets_.count();
-                if (c + f > 0 && work_[i] <= holds(c, f) &&
-                    (last || work_.back() - work_[i] <= holds(row_ / wide_ - 1 - c, wide_ - 1 - f))) {
-                    entries_.push_back(c * wide_ + f);
-                }
-            }
-        }
-    }
+    void find_entries(std::size_t i);
 
     /// All pieces that end with a set.
-    void look_below(int set) {
-        ++stamp_;
-        stack_.clear();
-        stack_.push_back({set, sets_.begin_below(set), 0, -1});
-        while (!stack_.empty()) {
-            frame& top = stack_.back();
-            if (top.next == sets_.end_below(top.set)) {
-                top.added >= 0 ? void(take_out(top.added)) : void();
-                stack_.pop_back();
-                continue;
-            }
-            const downsets::below link = *top.next++;
-            if (seen_[at(link.set)] == stamp_) {
-                continue;
-            }
-            seen_[at(link.set)] = stamp_;
-            ++pairs_;
-            const std::size_t i = at(set);
-            const std::size_t j = at(link.set);
-            const bool fits = size_[i] - size_[j] <= problem_.memory && other_[i] - other_[j] < 0.5 &&
-                              problem_.accelerators > 0 && accelerator_[i] - accelerator_[j] < limit_;
-            const bool on_cpu = problem_.cpus > 0 && cpu_[i] - cpu_[j] < limit_;
-            if (fits || on_cpu) {
-                const double moved = top.moved + put_in(link.without);
-                weigh(i, j, fits ? accelerator_[i] - accelerator_[j] + std::max(moved, 0.0) : limit_,
-                      on_cpu ? cpu_[i] - cpu_[j] : limit_);
-                stack_.push_back({link.set, sets_.begin_below(link.set), moved, link.without});
-            }
-        }
-    }
+    void look_below(int set);
 
-    void weigh(std::size_t i, std::size_t j, double load, double cpu_load) {
-        for (const std::size_t entry : entries_) {
-            double& best = best_[i * row_ + entry];
-            if (load < limit_ && entry % wide_ > 0) {
-                const double candidate = std::max(best_[j * row_ + entry - 1], load);
-                if (candidate < best) {
-                    best = candidate;
-                    from_[i * row_ + entry] = static_cast<int>(j);
-                }
-            }
-            if (cpu_load < limit_ && entry >= wide_) {
-                const double candidate = std::max(best_[j * row_ + entry - wide_], cpu_load);
-                if (candidate < best) {
-                    best = candidate;
-                    from_[i * row_ + entry] = -static_cast<int>(j) - 1;
-                }
-            }
-        }
-    }
+    void weigh(std::size_t i, std::size_t j, double load, double cpu_load);
 
-    bool crosses(int output) const {
-        const use& u = inside_[at(output)];
-        const int readers = static_cast<int>(blocks_.outputs[at(output)].readers.size());
-        return u.source ? u.readers < readers : u.readers > 0;
-    }
+    bool crosses(int output) const;
     /// What the cost of moving changes by when a block comes into the piece, or leaves it.
-    double change(int block, int by) {
-        double sum = 0;
-        for (const auto& [output, source] : touching_[at(block)]) {
-            const bool before = crosses(output);
-            source ? void(inside_[at(output)].source = by > 0) : void(inside_[at(output)].readers += by);
-            sum += (static_cast<int>(crosses(output)) - static_cast<int>(before)) * blocks_.outputs[at(output)].cost;
-        }
-        return sum;
-    }
+    double change(int block, int by);
     double put_in(int block) { return change(block, 1); }
     double take_out(int block) { return change(block, -1); }
 
@@ -242,5 +82,9 @@ private:
 };
 
 } // namespace tessera::search::placement::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/contiguous_pieces.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -8,9 +8,7 @@
 namespace tessera::search::placement {
 
 /// Everything on one device.
-inline found on_one_device(evaluator& e, int device = 0) {
-    return priced(e, assignment(e.graph().nodes.size(), device));
-}
+found on_one_device(evaluator& e, int device = 0);
 
 namespace detail {
 
@@ -34,38 +32,23 @@ assignment cut_order(const evaluator& e, int devices, Weight weight) {
     return expand(groups, device);
 }
 
-inline int used_devices(const evaluator& e, int devices) {
-    return devices < 1 ? e.devices() : std::min(devices, e.devices());
-}
+int used_devices(const evaluator& e, int devices);
 
 } // namespace detail
 
 /// The topological order in parts of equal time, one for each of the first `devices` devices (0: all).
-inline found equal_times(evaluator& e, int devices = 0) {
-    const int used = detail::used_devices(e, devices);
-    return priced(e, detail::cut_order(e, used, [&](int v) {
-                      const task_time t = e.time(v, 0);
-                      return static_cast<double>(t.forward + t.backward);
-                  }));
-}
+found equal_times(evaluator& e, int devices = 0);
 
 /// The topological order in parts of equal memory: of what nodes hold and make.
-inline found equal_memory(evaluator& e, int devices = 0) {
-    const int used = detail::used_devices(e, devices);
-    return priced(e, detail::cut_order(e, used, [&](int v) {
-                      const cost_node& n = e.graph().nodes[detail::at(v)];
-                      return static_cast<double>(n.held_bytes) + static_cast<double>(n.output_bytes);
-                  }));
-}
+found equal_memory(evaluator& e, int devices = 0);
 
 /// As many layers with parameters on every device: what people do with stacks of recurrent layers. Nodes without parameters follow what comes before them.
-inline found layer_by_layer(evaluator& e, int devices = 0) {
-    const int used = detail::used_devices(e, devices);
-    return priced(e, detail::cut_order(e, used, [&](int v) {
-                      return e.graph().nodes[detail::at(v)].parameter_bytes > 0 ? 1.0 : 0.0;
-                  }));
-}
+found layer_by_layer(evaluator& e, int devices = 0);
 
 } // namespace tessera::search::placement
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/experts.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

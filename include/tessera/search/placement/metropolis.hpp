@@ -17,30 +17,15 @@ struct metropolis_options {
 };
 
 /// The best placement that the chain has seen; every proposal moves one group to a device, both at random.
-inline found metropolis(evaluator& e, const metropolis_options& o = {}) {
-    return detail::walk(e, o.groups, o.start, o.evaluations, o.temperature, 1, o.seed,
-                        [](group_moves& moves, random_numbers& pick) { moves.move_one(pick); });
-}
+found metropolis(evaluator& e, const metropolis_options& o = {});
 
 /// The best of placements drawn at random, every group on any device.
-inline found at_random(evaluator& e, std::int64_t evaluations, std::uint64_t seed = 1, const grouping& together = {}) {
-    const grouping groups = together.of.empty() ? required_groups(e.graph(), e.order()) : together;
-    random_numbers pick{seed};
-    found best;
-    for (std::int64_t i = 0; i < evaluations; ++i) {
-        std::vector<int> device(detail::at(groups.count));
-        for (int& d : device) {
-            d = pick(e.devices());
-        }
-        found now = priced(e, expand(groups, device));
-        if (i == 0 || now.better_than(best)) {
-            best = std::move(now);
-        }
-    }
-    best.evaluations = evaluations;
-    return best;
-}
+found at_random(evaluator& e, std::int64_t evaluations, std::uint64_t seed = 1, const grouping& together = {});
 
 } // namespace tessera::search::placement
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/metropolis.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -14,75 +14,22 @@ namespace tessera::search::placement {
 class group_moves {
 public:
     /// A start that puts the nodes of a group on several devices is taken as if all lay where its first node lies.
-    group_moves(const evaluator& e, const grouping& groups, const assignment& start)
-        : devices_(e.devices()), members_(detail::work_of(e, groups).members), where_(start) {
-        near_.resize(members_.size());
-        for (const cost_edge& x : e.graph().edges) {
-            const int a = groups.of[detail::at(x.from)];
-            const int b = groups.of[detail::at(x.to)];
-            if (a != b) {
-                near_[detail::at(a)].push_back(b);
-                near_[detail::at(b)].push_back(a);
-            }
-        }
-        for (const std::vector<int>& nodes : members_) {
-            put(nodes, start[detail::at(nodes.front())]);
-        }
-    }
+    group_moves(const evaluator& e, const grouping& groups, const assignment& start);
 
     const assignment& where() const { return where_; }
 
     /// Any group to any other device.
-    void move_one(random_numbers& pick) {
-        undo_.clear();
-        change(pick(groups()), pick(devices_));
-    }
+    void move_one(random_numbers& pick);
     /// One of several: a group to another device or to a neighbour's, two groups exchanged, or a group with all of its neighbours that lie with it.
-    void move_some(random_numbers& pick) {
-        undo_.clear();
-        const int k = pick(groups());
-        const std::vector<int>& around = near_[detail::at(k)];
-        const int kind = pick(8);
-        if (kind < 3 && !around.empty()) {
-            change(k, device(around[detail::at(pick(static_cast<int>(around.size())))]));
-        } else if (kind == 3) {
-            const int other = pick(groups());
-            const int there = device(other);
-            change(other, device(k));
-            change(k, there);
-        } else if (kind == 4) {
-            const int from = device(k);
-            const int to = pick(devices_);
-            change(k, to);
-            for (const int other : around) {
-                device(other) == from ? change(other, to) : void();
-            }
-        } else {
-            change(k, pick(devices_));
-        }
-    }
+    void move_some(random_numbers& pick);
     bool changed() const { return !undo_.empty(); }
-    void undo() {
-        for (std::size_t i = undo_.size(); i-- > 0;) {
-            put(members_[detail::at(undo_[i].first)], undo_[i].second);
-        }
-        undo_.clear();
-    }
+    void undo();
 
 private:
     int groups() const { return static_cast<int>(members_.size()); }
     int device(int group) const { return where_[detail::at(members_[detail::at(group)].front())]; }
-    void put(const std::vector<int>& nodes, int to) {
-        for (const int v : nodes) {
-            where_[detail::at(v)] = to;
-        }
-    }
-    void change(int group, int to) {
-        if (device(group) != to) {
-            undo_.push_back({group, device(group)});
-            put(members_[detail::at(group)], to);
-        }
-    }
+    void put(const std::vector<int>& nodes, int to);
+    void change(int group, int to);
 
     int devices_ = 1;
     std::vector<std::vector<int>> members_;
@@ -132,5 +79,9 @@ found walk(evaluator& e, const grouping& together, const assignment& start, std:
 } // namespace detail
 
 } // namespace tessera::search::placement
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/moves.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,13 +19,7 @@ struct weighted_graph {
 
     int count() const { return static_cast<int>(weight.size()); }
     /// Joins two nodes, or adds to the weight of what joins them.
-    void join(int a, int b, double w) {
-        for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}}) {
-            auto& list = near[static_cast<std::size_t>(x)];
-            const auto known = std::find_if(list.begin(), list.end(), [y = y](const auto& e) { return e.first == y; });
-            known != list.end() ? void(known->second += w) : list.push_back({y, w});
-        }
-    }
+    void join(int a, int b, double w);
 };
 
 struct partition_options {
@@ -35,15 +29,7 @@ struct partition_options {
 };
 
 /// The weight of edges between parts.
-inline double cut_weight(const weighted_graph& g, const std::vector<int>& part) {
-    double sum = 0;
-    for (std::size_t v = 0; v < part.size(); ++v) {
-        for (const auto& [w, weight] : g.near[v]) {
-            sum += part[v] != part[static_cast<std::size_t>(w)] ? weight / 2 : 0;
-        }
-    }
-    return sum;
-}
+double cut_weight(const weighted_graph& g, const std::vector<int>& part);
 
 namespace detail {
 
@@ -51,159 +37,21 @@ class multilevel_cut {
 public:
     multilevel_cut(int parts, const partition_options& o) : parts_(parts), options_(o), pick_{o.seed} {}
 
-    std::vector<int> cut(const weighted_graph& g) {
-        std::vector<int> coarse_of;
-        const int coarse = g.count() > std::max(64, 16 * parts_) ? match(g, coarse_of) : g.count();
-        std::vector<int> part(static_cast<std::size_t>(g.count()));
-        if (coarse > g.count() * 9 / 10) {
-            part = grow(g);
-        } else {
-            const std::vector<int> above = cut(contracted(g, coarse_of, coarse));
-            for (std::size_t v = 0; v < part.size(); ++v) {
-                part[v] = above[static_cast<std::size_t>(coarse_of[v])];
-            }
-        }
-        refine(g, part);
-        return part;
-    }
+    std::vector<int> cut(const weighted_graph& g);
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// Every node with the neighbour that is free and joined to it the most; in an order at random.
-    int match(const weighted_graph& g, std::vector<int>& coarse_of) {
-        std::vector<int> order(at(g.count()));
-        for (int v = 0; v < g.count(); ++v) {
-            order[at(v)] = v;
-            std::swap(order[at(v)], order[at(pick_(v + 1))]);
-        }
-        double total = 0;
-        for (const double w : g.weight) {
-            total += w;
-        }
-        coarse_of.assign(at(g.count()), -1);
-        int count = 0;
-        for (const int v : order) {
-            if (coarse_of[at(v)] >= 0) {
-                continue;
-            }
-            int best = v;
-            double most = -1;
-            for (const auto& [w, weight] : g.near[at(v)]) {
-                const bool light = g.weight[at(v)] + g.weight[at(w)] <= total / (4.0 * parts_);
-                if (coarse_of[at(w)] < 0 && weight > most && light) {
-                    most = weight;
-                    best = w;
-                }
-            }
-            coarse_of[at(v)] = coarse_of[at(best)] = count++;
-        }
-        return count;
-    }
+    int match(const weighted_graph& g, std::vector<int>& coarse_of);
 
-    static weighted_graph contracted(const weighted_graph& g, const std::vector<int>& coarse_of, int count) {
-        weighted_graph c;
-        c.weight.assign(at(count), 0);
-        c.near.resize(at(count));
-        for (int v = 0; v < g.count(); ++v) {
-            c.weight[at(coarse_of[at(v)])] += g.weight[at(v)];
-            for (const auto& [w, weight] : g.near[at(v)]) {
-                if (v < w && coarse_of[at(v)] != coarse_of[at(w)]) {
-                    c.join(coarse_of[at(v)], coarse_of[at(w)], weight);
-                }
-            }
-        }
-        return c;
-    }
+    static weighted_graph contracted(const weighted_graph& g, const std::vector<int>& coarse_of, int count);
 
     /// Parts grow one after the other around a node at random, by what is joined to them the most; the best of some tries.
-    std::vector<int> grow(const weighted_graph& g) {
-        double total = 0;
-        for (const double w : g.weight) {
-            total += w;
-        }
-        std::vector<int> best;
-        double least = 0;
-        for (int attempt = 0; attempt < 8; ++attempt) {
-            std::vector<int> part(at(g.count()), parts_ - 1);
-            std::vector<char> free(at(g.count()), 1);
-            for (int p = 0; p + 1 < parts_; ++p) {
-                std::vector<double> pull(at(g.count()), 0);
-                double weight = 0;
-                while (weight < total / parts_) {
-                    int next = -1;
-                    const int from = pick_(g.count());
-                    for (int k = 0; k < g.count(); ++k) {
-                        const int v = (from + k) % g.count();
-                        if (free[at(v)] != 0 && (next < 0 || pull[at(v)] > pull[at(next)])) {
-                            next = v;
-                        }
-                    }
-                    if (next < 0 || weight + g.weight[at(next)] / 2 > total / parts_) {
-                        break;
-                    }
-                    free[at(next)] = 0;
-                    part[at(next)] = p;
-                    weight += g.weight[at(next)];
-                    for (const auto& [w, strength] : g.near[at(next)]) {
-                        pull[at(w)] += strength;
-                    }
-                }
-            }
-            refine(g, part);
-            const double now = cut_weight(g, part);
-            if (best.empty() || now < least) {
-                best = part;
-                least = now;
-            }
-        }
-        return best;
-    }
+    std::vector<int> grow(const weighted_graph& g);
 
     /// Passes of moves: the best that there is, each node once, also where it makes the cut worse; then back to the best cut of the pass.
-    void refine(const weighted_graph& g, std::vector<int>& part) const {
-        std::vector<double> weight(at(parts_), 0);
-        double total = 0;
-        for (int v = 0; v < g.count(); ++v) {
-            weight[at(part[at(v)])] += g.weight[at(v)];
-            total += g.weight[at(v)];
-        }
-        const double limit = total / parts_ * (1 + options_.imbalance);
-        for (int pass = 0; pass < options_.passes; ++pass) {
-            std::vector<char> moved(at(g.count()), 0);
-            std::vector<std::pair<int, int>> moves; // node, and where it was
-            double gain = 0;
-            double best = 0;
-            std::size_t kept = 0;
-            const std::size_t patience = 50 + at(g.count()) / 20;
-            while (moves.size() < kept + patience) {
-                const auto [v, to, more] = best_move(g, part, weight, moved, limit);
-                if (v < 0) {
-                    break;
-                }
-                moves.push_back({v, part[at(v)]});
-                weight[at(part[at(v)])] -= g.weight[at(v)];
-                weight[at(to)] += g.weight[at(v)];
-                part[at(v)] = to;
-                moved[at(v)] = 1;
-                gain += more;
-                if (gain > best * (1 + 1e-12) + 1e-12) {
-                    best = gain;
-                    kept = moves.size();
-                }
-            }
-            while (moves.size() > kept) {
-                const auto [v, from] = moves.back();
-                moves.pop_back();
-                weight[at(part[at(v)])] -= g.weight[at(v)];
-                weight[at(from)] += g.weight[at(v)];
-                part[at(v)] = from;
-            }
-            if (kept == 0) {
-                return;
-            }
-        }
-    }
+    void refine(const weighted_graph& g, std::vector<int>& part) const;
 
     struct one_move {
         int node = -1;
@@ -212,39 +60,7 @@ private:
     };
     /// What makes the cut least, or, where a part is too heavy, least for what leaves it.
     one_move best_move(const weighted_graph& g, const std::vector<int>& part, const std::vector<double>& weight,
-                       const std::vector<char>& moved, double limit) const {
-        one_move best;
-        bool best_relieves = false;
-        std::vector<double> pull(at(parts_));
-        for (int v = 0; v < g.count(); ++v) {
-            if (moved[at(v)] != 0) {
-                continue;
-            }
-            const int from = part[at(v)];
-            const bool relieves = weight[at(from)] > limit;
-            std::fill(pull.begin(), pull.end(), 0);
-            bool inner = true;
-            for (const auto& [w, strength] : g.near[at(v)]) {
-                pull[at(part[at(w)])] += strength;
-                inner = inner && part[at(w)] == from;
-            }
-            for (int to = 0; to < parts_ && !(inner && !relieves); ++to) {
-                const double after = weight[at(to)] + g.weight[at(v)];
-                if (to == from || (after > limit && !(relieves && after < weight[at(from)]))) {
-                    continue;
-                }
-                const double gain = pull[at(to)] - pull[at(from)];
-                if (best.node < 0 || relieves > best_relieves || (relieves == best_relieves && gain > best.gain)) {
-                    best = {v, to, gain};
-                    best_relieves = relieves;
-                }
-            }
-        }
-        if (best_relieves) { // counts as a gain, whatever it cuts
-            best.gain = std::max(best.gain, 0.0) + 1e-9;
-        }
-        return best;
-    }
+                       const std::vector<char>& moved, double limit) const;
 
     int parts_ = 1;
     partition_options options_;
@@ -254,10 +70,12 @@ private:
 } // namespace detail
 
 /// The part of every node, 0 to parts-1. The same graph and options give the same parts.
-inline std::vector<int> partition(const weighted_graph& g, int parts, const partition_options& o = {}) {
-    return parts < 2 ? std::vector<int>(g.weight.size(), 0) : detail::multilevel_cut(parts, o).cut(g);
-}
+std::vector<int> partition(const weighted_graph& g, int parts, const partition_options& o = {});
 
 } // namespace tessera::search::placement
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/placement/partition.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

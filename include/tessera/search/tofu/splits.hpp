@@ -28,54 +28,24 @@ struct tofu_steps {
 
     int count() const { return static_cast<int>(factors.size()); }
     /// The first `count` steps by themselves, on as many devices as they make groups.
-    tofu_steps first(int count) const {
-        tofu_steps some{{factors.begin(), factors.begin() + count}, {}};
-        some.strides = strides_of(some.factors);
-        return some;
-    }
+    tofu_steps first(int count) const;
 
     /// The first step's groups are blocks of neighbouring devices, the last step's are single devices.
-    static std::vector<int> strides_of(const std::vector<int>& factors) {
-        std::vector<int> all(factors.size(), 1);
-        for (std::size_t i = factors.size(); i-- > 1;) {
-            all[i - 1] = all[i] * factors[i];
-        }
-        return all;
-    }
+    static std::vector<int> strides_of(const std::vector<int>& factors);
 };
 
 namespace detail {
 
-inline void append_primes(int number, std::vector<int>& to) {
-    std::vector<int> own;
-    for (int p = 2; p <= number; ++p) {
-        for (; number % p == 0; number /= p) {
-            own.push_back(p);
-        }
-    }
-    to.insert(to.end(), own.rbegin(), own.rend());
-}
+void append_primes(int number, std::vector<int>& to);
 
 } // namespace detail
 
 /// Steps for nodes of so many devices each: the prime factors of the nodes first, so that the first steps, which move the
 /// least, cross between nodes; of each the largest first. Other factors than 2 are ours.
-inline tofu_steps steps_for(int nodes, int per_node = 1) {
-    tofu_steps s;
-    detail::append_primes(nodes, s.factors);
-    detail::append_primes(per_node, s.factors);
-    s.strides = tofu_steps::strides_of(s.factors);
-    return s;
-}
+tofu_steps steps_for(int nodes, int per_node = 1);
 
 /// Parts of a loop after the steps that split it.
-inline int parts_of(const std::vector<int>& history, const std::vector<int>& factors, int loop) {
-    int n = 1;
-    for (std::size_t i = 0; i < history.size(); ++i) {
-        n *= history[i] == loop ? factors[i] : 1;
-    }
-    return n;
-}
+int parts_of(const std::vector<int>& history, const std::vector<int>& factors, int loop);
 
 /// True if a step of `factor` groups may split a loop that is in `parts` parts: into equal ones, unless `uneven`.
 constexpr bool may_split(const description& d, int loop, const tofu_splits& which, int parts, int factor,
@@ -90,45 +60,13 @@ constexpr bool may_split(const description& d, int loop, const tofu_splits& whic
 
 /// The configuration that the steps make of an operator: `history[i]` is the loop that step i splits, or `copied`. Devices that do not
 /// follow one another are listed at the end of the pool.
-inline configuration configuration_of(const description& d, const std::vector<int>& history, const tofu_steps& steps,
-                                      std::vector<index_t>& pool) {
-    configuration c;
-    const std::size_t n = history.size();
-    std::vector<int> later(n, 1); ///< parts that further steps make of a part, along its loop
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = i + 1; j < n; ++j) {
-            later[i] *= history[j] == history[i] ? steps.factors[j] : 1;
-        }
-        (history[i] == copied ? c.replicate : c.degree[history[i]]) *= steps.factors[i];
-    }
-    for (int l = 0; l < d.loops.size(); ++l) {
-        c.uneven = c.uneven || d.loops[l].extent % c.degree[l] != 0;
-        c.reduces = c.reduces || (c.degree[l] > 1 && role(d, l) == loop_role::coupled);
-    }
-    std::vector<index_t> devices;
-    bool in_order = true;
-    for (int i = 0; i < c.shards(); ++i) {
-        int index[max_loops];
-        int rest = i / c.replicate;
-        for (int l = d.loops.size() - 1; l >= 0; --l) {
-            index[l] = rest % c.degree[l];
-            rest /= c.degree[l];
-        }
-        index_t device = 0;
-        for (std::size_t s = 0; s < n; ++s) {
-            const int place = history[s] == copied ? i % c.replicate : index[history[s]];
-            device += index_t{place / later[s] % steps.factors[s]} * steps.strides[s];
-        }
-        in_order = in_order && device == i;
-        devices.push_back(device);
-    }
-    if (!in_order) {
-        c.devices = static_cast<int>(pool.size());
-        pool.insert(pool.end(), devices.begin(), devices.end());
-    }
-    return c;
-}
+configuration configuration_of(const description& d, const std::vector<int>& history, const tofu_steps& steps,
+                               std::vector<index_t>& pool);
 
 } // namespace tessera::search
+
+#ifndef TESSERA_COMPILED
+#include "tessera/search/tofu/splits.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

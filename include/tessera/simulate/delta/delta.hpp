@@ -16,14 +16,7 @@ class delta_simulation {
 public:
     /// The cluster must outlive the object. The strategy must keep the rules. Throws tessera::error for more devices than the cluster has.
     delta_simulation(const graph_view& g, const cluster& on, const strategy& s, const task_times& times = {},
-                     const lower_options& o = {})
-        : on_(on), g_(g), times_(times), options_(o) {
-        if (lowers_in_fragments(o) && lowers_in_fragments(s)) {
-            delta_ = owned<incremental_simulation>(new incremental_simulation(on, g, s, times, o));
-        } else {
-            now_ = whole(s);
-        }
-    }
+                     const lower_options& o = {});
 
     /// False where every change is simulated as a whole.
     bool is_incremental() const { return static_cast<bool>(delta_); }
@@ -33,36 +26,15 @@ public:
     /// Activities (in a whole simulation, tasks) that the last simulation worked out.
     std::size_t visited() const { return delta_ ? delta_->visited() : next_.what.tasks.size(); }
     /// That cross between devices in a step; after propose() of the strategy proposed.
-    index_t moved_bytes() const {
-        return delta_ ? delta_->lowered().moved_bytes() : (proposed_ ? next_ : now_).moved_bytes;
-    }
+    index_t moved_bytes() const;
 
     /// The makespan after changes of configurations, at most one for each operator; INT64_MAX, which may be found much sooner, if it is more
     /// than `most`. The new strategy must keep the rules. Afterwards accept(), unless it was more than `most`, or reject().
-    index_t propose(const std::vector<change>& changes, index_t most = INT64_MAX) {
-        if (delta_) {
-            return delta_->propose(changes, most);
-        }
-        strategy s = now_.from;
-        for (const change& x : changes) {
-            apply(s, x);
-        }
-        next_ = whole(s);
-        proposed_ = true;
-        return next_.what.makespan > most ? INT64_MAX : next_.what.makespan;
-    }
+    index_t propose(const std::vector<change>& changes, index_t most = INT64_MAX);
     /// Of one operator, placed on the devices listed (empty: by its start and stride).
-    index_t propose(int op, const configuration& c, const std::vector<int>& devices = {}) {
-        return propose({place_on(op, c, devices)});
-    }
-    void accept() {
-        delta_ ? delta_->accept() : std::swap(now_, next_);
-        proposed_ = false;
-    }
-    void reject() {
-        delta_ ? delta_->reject() : void();
-        proposed_ = false;
-    }
+    index_t propose(int op, const configuration& c, const std::vector<int>& devices = {});
+    void accept();
+    void reject();
 
     /// When every task starts and ends, in the plan's order; after propose() of the strategy proposed.
     std::vector<task_span> spans() const { return delta_ ? delta_->spans() : (proposed_ ? next_ : now_).what.tasks; }
@@ -73,10 +45,7 @@ private:
         timeline what;
         index_t moved_bytes = 0;
     };
-    simulated whole(const strategy& s) const {
-        const plan p = lower(g_, s.view(), on_.devices(), options_);
-        return {s, simulate(g_, p, on_, times_), p.moved_bytes};
-    }
+    simulated whole(const strategy& s) const;
 
     const cluster& on_;
     graph_view g_;
@@ -89,5 +58,9 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/delta/delta.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -55,11 +55,7 @@ struct fragment_activities {
     std::vector<int> run_of; ///< by device, of the fragment that is being put in
     activity_undo undo;
 
-    fragment_activities(int devices, int lanes, const operator_lowering& of)
-        : schedule(devices, lanes), fragments(at(of.fragment_count())), run_of(at(devices), -1) {
-        schedule.chains.reset(of.fragment_count());
-        users.resize(of.tiles().size());
-    }
+    fragment_activities(int devices, int lanes, const operator_lowering& of);
 
     /// Calls an action with every activity.
     auto every() const {
@@ -75,215 +71,41 @@ struct fragment_activities {
 };
 
 /// A change of these fragments begins, of a lowering that has so many tiles now.
-inline void begin_change(fragment_activities& x, const std::vector<int>& touched, std::size_t tiles) {
-    x.undo.touched = touched;
-    x.undo.tiles = x.users.writer.size();
-    x.users.resize(tiles);
-}
+void begin_change(fragment_activities& x, const std::vector<int>& touched, std::size_t tiles);
 /// It has been kept, or undone.
-inline void end_change(fragment_activities& x) {
-    x.state.assign(x.schedule.slots(), activity_state::same);
-    x.altered.clear();
-    x.relinked.clear();
-    x.undo = {};
-}
+void end_change(fragment_activities& x);
 
 /// Forgets what a fragment reads, and what it has on devices.
-inline void detach(fragment_activities& x, int f) {
-    for (const auto& [tile, slot] : x.fragments[at(f)].reads) {
-        std::vector<int>& list = x.users.readers[at(tile)];
-        const auto place = std::find(list.begin(), list.end(), slot);
-        if (place != list.end()) {
-            *place = list.back();
-            list.pop_back();
-        }
-    }
-    for (const device_run& r : x.fragments[at(f)].runs) {
-        x.schedule.chains.unlink(f, r, x.relinked);
-    }
-}
+void detach(fragment_activities& x, int f);
 
-inline void take_out(fragment_activities& x, int f) {
-    detach(x, f);
-    x.place.resize(x.schedule.slots());
-    int place = 0;
-    for (const placed& p : x.fragments[at(f)].activities) {
-        x.state[at(p.activity)] = activity_state::removed;
-        x.place[at(p.activity)] = place++;
-    }
-    x.undo.parts.push_back(static_cast<part_of_fragment&&>(x.fragments[at(f)]));
-    x.fragments[at(f)] = {};
-}
+void take_out(fragment_activities& x, int f);
 
 /// The activity that wrote one of the tiles before, if the fragment had one; else a new one.
-inline int slot_for(fragment_activities& x, const task_activity& c, int f) {
-    for (int w : c.writes) {
-        const int old = x.users.writer[at(w)];
-        if (old >= 0 && x.owner[at(old)] == f && x.is(old, activity_state::removed)) {
-            x.state[at(old)] = activity_state::same;
-            return old;
-        }
-    }
-    int slot = static_cast<int>(x.schedule.slots());
-    if (x.free.empty()) {
-        x.schedule.add_slot();
-        x.owner.push_back(f);
-        x.state.push_back(activity_state::fresh);
-    } else {
-        slot = x.free.back();
-        x.free.pop_back();
-    }
-    x.owner[at(slot)] = f;
-    x.state[at(slot)] = activity_state::fresh;
-    x.undo.fresh.push_back(slot);
-    ++x.alive;
-    return slot;
-}
+int slot_for(fragment_activities& x, const task_activity& c, int f);
 
 /// Puts a fragment in as it is lowered now.
-inline void put_in(fragment_activities& x, const operator_lowering& lowering, task_activities& activities, int f) {
-    std::vector<task_activity> all = activities.of(lowering.tiles(), lowering.part(f).tasks);
-    const auto root = [&](int t) { return at(lowering.root(t)); };
-    std::vector<int> slots;
-    slots.reserve(all.size());
-    part_of_fragment& mine = x.fragments[at(f)];
-    mine.activities.reserve(all.size());
-    int last_place = -1;
-    for (task_activity& c : all) {
-        const int slot = slot_for(x, c, f);
-        activity_state& now = x.state[at(slot)];
-        if (now == activity_state::same) { // what has changed places with another may lose a tie against it
-            now = x.place[at(slot)] < last_place ? activity_state::altered : activity_state::same;
-            last_place = std::max(last_place, x.place[at(slot)]);
-        }
-        x.schedule.set_rank(slot, f, static_cast<int>(mine.activities.size()));
-        slots.push_back(slot);
-        mine.activities.push_back({slot, c.task, c.count});
-        for (int b : c.beside) {
-            c.what.after.push_back(slots[at(b)]);
-        }
-        for (int w : c.writes) {
-            x.undo.writers.push_back({w, x.users.writer[at(w)]});
-        }
-        for (int r : c.reads) {
-            if (is_persistent(lowering.tiles()[root(r)].kind)) {
-                mine.reads.push_back({static_cast<int>(root(r)), slot});
-            }
-        }
-        x.users.add(c, slot, lowering.tiles(), root, c.what.after);
-        if (c.what.device >= 0) {
-            int& run = x.run_of[at(c.what.device)];
-            if (run < 0) {
-                run = static_cast<int>(mine.runs.size());
-                mine.runs.push_back({c.what.device, 0, {}});
-            }
-            mine.runs[at(run)].slots.push_back(slot);
-            mine.runs[at(run)].work += c.what.duration;
-        }
-        if (now == activity_state::fresh || !(x.schedule.item(slot) == c.what)) {
-            now = now == activity_state::same ? activity_state::altered : now;
-            x.undo.items.push_back({slot, x.schedule.replace(slot, static_cast<activity&&>(c.what))});
-        }
-        if (now != activity_state::same) {
-            x.altered.push_back(slot);
-        }
-    }
-    for (const device_run& r : mine.runs) {
-        x.run_of[at(r.device)] = -1;
-        x.schedule.chains.link(f, r, x.relinked);
-    }
-}
+void put_in(fragment_activities& x, const operator_lowering& lowering, task_activities& activities, int f);
 
 /// Empties the slots of what was taken out and has not come back. Returns when the first of that became ready; INT64_MAX if there is none.
-inline index_t remove_gone(fragment_activities& x) {
-    index_t first = INT64_MAX;
-    for (const part_of_fragment& p : x.undo.parts) {
-        for (const placed& a : p.activities) {
-            if (x.is(a.activity, activity_state::removed)) {
-                x.undo.freed.push_back(a.activity);
-                x.undo.items.push_back({a.activity, x.schedule.replace(a.activity, {})});
-                first = std::min(first, x.schedule.time_of(a.activity).ready);
-                --x.alive;
-            }
-        }
-    }
-    return first;
-}
+index_t remove_gone(fragment_activities& x);
 
 /// What has another predecessor on its device than before counts as altered.
-inline void find_altered(fragment_activities& x) {
-    x.previous.resize(x.schedule.slots(), -1);
-    for (int a : x.relinked) {
-        if (x.is(a, activity_state::same) && x.schedule.chains.previous(a) != x.previous[at(a)]) {
-            x.state[at(a)] = activity_state::altered;
-            x.altered.push_back(a);
-        }
-    }
-}
+void find_altered(fragment_activities& x);
 
 /// The time before which the last schedule stays: nothing altered was, or can now become, ready. What is new or altered becomes ready when all it
 /// comes after has ended; where some of that is new or altered too, that one came first.
-inline index_t first_difference(const fragment_activities& x) {
-    index_t first = INT64_MAX;
-    for (int a : x.altered) {
-        if (x.is(a, activity_state::altered)) {
-            first = std::min(first, x.schedule.time_of(a).ready);
-        }
-        index_t ready = 0;
-        x.schedule.for_each_before(a, [&](int before) {
-            ready = x.is(before, activity_state::same) ? std::max(ready, x.schedule.time_of(before).end) : INT64_MAX;
-        });
-        first = std::min(first, ready);
-    }
-    return first;
-}
+index_t first_difference(const fragment_activities& x);
 
 /// Keeps the change.
-inline void keep(fragment_activities& x) {
-    x.schedule.accept();
-    for (int a : x.relinked) {
-        x.previous[at(a)] = x.schedule.chains.previous(a);
-    }
-    for (int a : x.undo.freed) {
-        x.schedule.leave(a);
-        x.free.push_back(a);
-    }
-    end_change(x);
-}
+void keep(fragment_activities& x);
 
 /// Returns to what was before the change.
-inline void restore(fragment_activities& x) {
-    x.schedule.reject();
-    for (int f : x.undo.touched) {
-        detach(x, f);
-    }
-    for (std::size_t i = x.undo.writers.size(); i-- > 0;) {
-        x.users.writer[at(x.undo.writers[i].first)] = x.undo.writers[i].second;
-    }
-    for (std::size_t i = x.undo.items.size(); i-- > 0;) {
-        x.schedule.replace(x.undo.items[i].first, static_cast<activity&&>(x.undo.items[i].second));
-    }
-    for (std::size_t i = 0; i < x.undo.touched.size(); ++i) {
-        const int f = x.undo.touched[i];
-        part_of_fragment& mine = x.fragments[at(f)] = static_cast<part_of_fragment&&>(x.undo.parts[i]);
-        for (const auto& [tile, slot] : mine.reads) {
-            x.users.readers[at(tile)].push_back(slot);
-        }
-        for (const device_run& r : mine.runs) {
-            x.schedule.chains.link(f, r, x.relinked);
-        }
-        for (std::size_t k = 0; k < mine.activities.size(); ++k) {
-            x.schedule.set_rank(mine.activities[k].activity, f, static_cast<int>(k));
-        }
-    }
-    x.alive += x.undo.freed.size();
-    x.alive -= x.undo.fresh.size();
-    x.free.insert(x.free.end(), x.undo.fresh.begin(), x.undo.fresh.end());
-    x.users.writer.resize(x.undo.tiles);
-    x.users.readers.resize(x.undo.tiles);
-    end_change(x);
-}
+void restore(fragment_activities& x);
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/delta/fragment_activities.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

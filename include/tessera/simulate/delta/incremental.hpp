@@ -13,13 +13,7 @@ class incremental_simulation {
 public:
     /// Throws what operator_lowering throws. The cluster must outlive the object.
     incremental_simulation(const cluster& on, const graph_view& g, const strategy& s, const task_times& times,
-                           const lower_options& o)
-        : on_(on), options_(o), lowering_(g, s, on.devices(), o), activities_(on, g, times), scheduled_(scheduled()),
-          tiles_at_start_(lowering_.tiles().size()), least_(g, times.reached), measured_(times.measured != nullptr) {
-        for (int op = 0; op < g.op_count; ++op) {
-            at_least_.push_back(least_.of(change_of(s, op), on));
-        }
-    }
+                           const lower_options& o);
 
     index_t makespan() const { return scheduled_.schedule.makespan(); }
     const strategy& current() const { return lowering_.current(); }
@@ -27,101 +21,20 @@ public:
     std::size_t activities() const { return scheduled_.alive; }
     std::size_t visited() const { return refused_ ? 0 : scheduled_.schedule.visited(); }
 
-    index_t propose(const std::vector<change>& changes, index_t most) {
-        touched_fragments all = lowering_.touched(changes);
-        proposed_.clear();
-        for (const change& x : changes) {
-            proposed_.push_back({x.op, least_.of(x, on_)});
-        }
-        refused_ = most < INT64_MAX && !measured_ && overloads(all, most);
-        if (refused_) {
-            return INT64_MAX;
-        }
-        const std::vector<int>& touched = lowering_.propose(changes, static_cast<touched_fragments&&>(all));
-        begin_change(scheduled_, touched, lowering_.tiles().size());
-        for (int f : touched) {
-            take_out(scheduled_, f);
-        }
-        for (int f : touched) {
-            put_in(scheduled_, lowering_, activities_, f);
-        }
-        const index_t gone = remove_gone(scheduled_);
-        find_altered(scheduled_);
-        return run(scheduled_, std::min(gone, first_difference(scheduled_)), most);
-    }
-    void accept() {
-        lowering_.accept();
-        keep(scheduled_);
-        for (auto& [op, work] : proposed_) {
-            at_least_[at(op)].swap(work);
-        }
-        if (lowering_.tiles().size() > 4 * tiles_at_start_ + 1000) { // tiles that nothing uses any more
-            lowering_ = operator_lowering(lowering_.network(), compacted(lowering_.current()), on_.devices(), options_);
-            scheduled_ = scheduled();
-            tiles_at_start_ = lowering_.tiles().size();
-        }
-    }
-    void reject() {
-        if (!refused_) {
-            lowering_.reject();
-            restore(scheduled_);
-        }
-    }
+    index_t propose(const std::vector<change>& changes, index_t most);
+    void accept();
+    void reject();
 
-    std::vector<task_span> spans() const {
-        std::vector<task_span> all;
-        for (int f = 0; f < lowering_.fragment_count(); ++f) {
-            std::vector<task_span> mine(lowering_.part(f).tasks.size());
-            for (const placed& p : scheduled_.fragments[at(f)].activities) {
-                const changing_schedule::timed& t = scheduled_.schedule.new_time_of(p.activity);
-                detail::add_span(mine, p.task, p.count, t.start, t.end);
-            }
-            all.insert(all.end(), mine.begin(), mine.end());
-        }
-        return all;
-    }
+    std::vector<task_span> spans() const;
 
 private:
     /// The schedule of everything that is lowered.
-    fragment_activities scheduled() {
-        fragment_activities x(on_.devices(), activities_.lanes(), lowering_);
-        for (int f = 0; f < lowering_.fragment_count(); ++f) {
-            put_in(x, lowering_, activities_, f);
-        }
-        x.previous.assign(x.schedule.slots(), -1);
-        run(x, 0, INT64_MAX);
-        keep(x);
-        return x;
-    }
-    static index_t run(fragment_activities& x, index_t from, index_t most) {
-        return x.schedule.run(from, x.altered, x.alive, x.every(), most);
-    }
+    fragment_activities scheduled();
+    static index_t run(fragment_activities& x, index_t from, index_t most);
     /// True if a device certainly has more to compute after the changes than it may: what they do not touch, and the least of what they do. (Neighbours
     /// keep their configurations, but what a device moves and adds up for them may end with the change.)
-    bool overloads(const touched_fragments& touched, index_t most) {
-        work_ = scheduled_.schedule.chains.work;
-        for (int op = 0; op < lowering_.network().op_count; ++op) {
-            const int backward = lowering_.fragment_count() - 1 - op; // touched where forward is
-            if (!touched.contains(backward)) {
-                continue;
-            }
-            for (const int f : {op, backward}) {
-                for (const device_run& r : scheduled_.fragments[at(f)].runs) {
-                    work_[at(r.device)] -= r.work;
-                }
-            }
-            touched.ops[at(op)] == 0 ? add(at_least_[at(op)]) : void();
-        }
-        for (const auto& [op, work] : proposed_) {
-            add(work);
-        }
-        return *std::max_element(work_.begin(), work_.end()) > most;
-    }
-    void add(const std::vector<device_work>& all) {
-        for (const device_work& x : all) {
-            work_[at(x.device)] += x.work;
-        }
-    }
+    bool overloads(const touched_fragments& touched, index_t most);
+    void add(const std::vector<device_work>& all);
 
     const cluster& on_;
     lower_options options_;
@@ -138,5 +51,9 @@ private:
 };
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/delta/incremental.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -18,77 +18,25 @@ struct tile_names {
     int operator()(int t) const { return at(t) < first || at(t) - first >= names.size() ? t : names[at(t) - first]; }
     bool is_new(int t) const { return at(t) >= first_new; }
 
-    void begin_change(const lowering::plan_writer& out) {
-        names.clear();
-        first = out.p.tiles.size();
-    }
-    void begin_fragment(const lowering::plan_writer& out) {
-        aliased.clear();
-        first_new = out.p.tiles.size();
-    }
+    void begin_change(const lowering::plan_writer& out);
+    void begin_fragment(const lowering::plan_writer& out);
 
     /// Gives an old tile's number to a new one.
-    void take_over(int fresh, int old, lowering::plan_writer& out, lowering_undo& undo) {
-        for (std::size_t i = names.size(); i <= at(fresh) - first; ++i) {
-            names.push_back(static_cast<int>(first + i));
-        }
-        names[at(fresh) - first] = old;
-        if (out[old].alias != out[fresh].alias) {
-            undo.aliases.push_back({old, out[old].alias});
-            out[old].alias = out[fresh].alias;
-            aliased.push_back(old);
-        }
-    }
+    void take_over(int fresh, int old, lowering::plan_writer& out, lowering_undo& undo);
 };
 
 /// Rewrites the numbers in a list of what was gathered, in pieces, and in a task.
-inline void apply(const tile_names& name, lowering::gathered_list& all) {
-    for (lowering::gathered_tile& x : all) {
-        x.tile = name(x.tile);
-    }
-}
-inline void apply(const tile_names& name, lowering::intermediate_pieces& m) {
-    for (piece& x : m.made.pieces) {
-        x.tile = name(x.tile);
-    }
-    apply(name, m.slices);
-    apply(name, m.gathered);
-}
-inline void apply(const tile_names& name, task& t) {
-    for (std::vector<int>* list : {&t.reads, &t.writes, &t.norms}) {
-        for (int& x : *list) {
-            x = name(x);
-        }
-    }
-    for (copy_segment& s : t.segments) {
-        s.source = name(s.source);
-    }
-    for (int o = 0; o < max_operands; ++o) {
-        t.value[o] = t.value[o] >= 0 ? name(t.value[o]) : -1;
-        t.gradient[o] = t.gradient[o] >= 0 ? name(t.gradient[o]) : -1;
-    }
-}
+void apply(const tile_names& name, lowering::gathered_list& all);
+void apply(const tile_names& name, lowering::intermediate_pieces& m);
+void apply(const tile_names& name, task& t);
 
 /// Rewrites them in a fragment that has been made again, and in what its operator leaves there.
-inline void apply(const tile_names& name, lowered_fragments& x, int f) {
-    for (task& t : x.fragments[at(f)].tasks) {
-        apply(name, t);
-    }
-    const auto rename_alias = [&](int t) { x.out[t].alias = x.out[t].alias >= 0 ? name(x.out[t].alias) : -1; };
-    for (int t : name.aliased) {
-        rename_alias(t);
-    }
-    for (int t = static_cast<int>(name.first_new); t < x.out.tile_count(); ++t) {
-        rename_alias(t);
-    }
-    for (auto& [key, states] : x.batch().intermediates) {
-        for (std::size_t i = 0; i < states.size() && key / max_operands == x.operator_of(f); ++i) {
-            apply(name, states[i].values);
-            apply(name, states[i].gradients);
-        }
-    }
-}
+void apply(const tile_names& name, lowered_fragments& x, int f);
 
 } // namespace tessera::simulation
+
+#ifndef TESSERA_COMPILED
+#include "tessera/simulate/delta/tile_names.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

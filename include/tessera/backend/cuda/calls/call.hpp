@@ -289,27 +289,17 @@ struct call_list {
     std::vector<int> first_group; ///< number of the first group at or after every task, and the end
 
     /// The stream of a device's own work, beside its computation or not.
-    int stream_of(int device, bool beside) const {
-        for (std::size_t i = 0; i < streams.size(); ++i) {
-            if (streams[i].device == device && streams[i].beside == beside) {
-                return static_cast<int>(i);
-            }
-        }
-        return -1;
-    }
+    int stream_of(int device, bool beside) const;
     /// True where GPUs communicate.
     bool communicates() const { return !streams.empty() && streams.back().device < 0; }
     /// The stream of a GPU's NCCL calls, or -1.
-    int nccl_stream_of(int gpu) const {
-        for (std::size_t i = 0; i < streams.size(); ++i) {
-            if (streams[i].device < 0 && streams[i].gpu == gpu) {
-                return static_cast<int>(i);
-            }
-        }
-        return -1;
-    }
+    int nccl_stream_of(int gpu) const;
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/call.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

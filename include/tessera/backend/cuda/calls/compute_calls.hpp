@@ -10,38 +10,15 @@
 namespace tessera::cuda::detail {
 
 /// Adds the losses that are not finite to the device's count, or begins it.
-inline void count_not_finite(composer& to, const graph_view& g) {
-    const task& t = to.what();
-    const int rows = loss_rows_of(to.of(), g, t);
-    kernel_numbers n;
-    n.n[0] = to.tile_at(rows).elements;
-    for (const task& x : to.of().tasks) {
-        if (x.flag == t.flag && x.kind == task_kind::compute && x.what == pass::forward) {
-            n.n[1] = &x == &t ? 0 : 1;
-            break;
-        }
-    }
-    kernel_launch k = composer::make(kernels::count_not_finite, 2, n);
-    to.add(static_cast<kernel_launch&&>(k), {to.read(rows), to.write(t.flag)});
-}
+void count_not_finite(composer& to, const graph_view& g);
 
 /// Puts the calls of a compute task into `to`.
-inline void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
-    const task& t = to.what();
-    if (t.fused) {
-        return; // done by the call before it
-    }
-    const description d = g.describe(t.op);
-    const compute_call c = call_of(to.of(), t, g, d);
-    const operator_row& row = offered_row(g, t.op, t.what);
-    const shard_call s{to, row, d, c, g, algorithms};
-    to.type = s.type();
-    row.composes(t.what)(s);
-    if (t.what == pass::forward && t.flag >= 0) {
-        count_not_finite(to, g);
-    }
-}
+void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/compute_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

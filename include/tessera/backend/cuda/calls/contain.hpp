@@ -16,139 +16,26 @@ class whole_tiles {
 public:
     whole_tiles(plan& p, const graph_view& g) : p_(p), g_(g) {}
 
-    void run() {
-        find_users();
-        std::vector<char> gone(p_.tasks.size(), 0);
-        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-            task& t = p_.tasks[i];
-            if (t.kind == task_kind::copy && t.writes.size() == 1) {
-                gone[i] = take_from_whole(t) ? 1 : 0;
-                gone[i] = gone[i] != 0 || (put_into_whole(t) && is_renamed(t)) ? 1 : 0;
-            }
-        }
-        std::vector<task> left;
-        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-            gone[i] == 0 ? left.push_back(static_cast<task&&>(p_.tasks[i])) : void();
-        }
-        p_.tasks = static_cast<std::vector<task>&&>(left);
-    }
+    void run();
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    void find_users() {
-        readers_.assign(p_.tiles.size(), {});
-        writers_.assign(p_.tiles.size(), {});
-        for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-            for (const int r : p_.tasks[at(i)].reads) {
-                readers_[at(r)].push_back(i);
-            }
-            for (const int w : p_.tasks[at(i)].writes) {
-                writers_[at(w)].push_back(i);
-            }
-        }
-        for (const tile& x : p_.tiles) {
-            if (x.alias >= 0) { // by another name
-                readers_[at(x.alias)].push_back(-1);
-                writers_[at(x.alias)].push_back(-1);
-            }
-        }
-    }
+    void find_users();
 
     /// Samples and channels are the same; planes, rows and columns may be more.
-    static bool is_within(const box& part, const box& whole) {
-        return part.rank >= 4 && whole.rank == part.rank && part.dim[0] == whole.dim[0] &&
-               part.dim[1] == whole.dim[1] && !(part == whole) && whole.contains(part);
-    }
+    static bool is_within(const box& part, const box& whole);
     /// A convolution's task that has `tile` as its input's value, or gradient, alone, and may have `whole` in its place.
-    bool may_have(int number, bool value, int tile, const box& whole) const {
-        if (number < 0) {
-            return false;
-        }
-        const task& t = p_.tasks[at(number)];
-        const operator_row* const row = t.kind == task_kind::compute ? row_of(g_.ops[t.op].attributes) : nullptr;
-        if (row == nullptr || row->takes_tile == nullptr) {
-            return false;
-        }
-        const description d = g_.describe(t.op);
-        const int input = d.find_operand(operand_kind::input);
-        int uses = 0;
-        for (int o = 0; o < max_operands; ++o) {
-            uses += (t.value[o] == tile ? 1 : 0) + (t.gradient[o] == tile ? 1 : 0);
-        }
-        return uses == 1 && (value ? t.value[input] : t.gradient[input]) == tile &&
-               row->takes_tile(g_.ops[t.op].attributes, d, t.ranges, whole);
-    }
+    bool may_have(int number, bool value, int tile, const box& whole) const;
 
     /// A copy of a part of a tile, on its device, that convolutions alone read: they take the tile.
-    bool take_from_whole(const task& t) {
-        if (t.clear || t.segments.size() != 1 || !t.segments[0].overwrite) {
-            return false;
-        }
-        const int from = t.segments[0].source;
-        const int to = t.writes[0];
-        const tile& source = p_.tiles[at(from)];
-        const tile& target = p_.tiles[at(to)];
-        if (source.device != t.device || source.type != target.type || target.keep || target.alias >= 0 ||
-            !(t.segments[0].region == target.region) || !is_within(target.region, source.region) ||
-            writers_[at(to)].size() != 1 || readers_[at(to)].empty() ||
-            !std::all_of(readers_[at(to)].begin(), readers_[at(to)].end(),
-                         [&](int reader) { return may_have(reader, true, to, source.region); })) {
-            return false;
-        }
-        for (const int reader : readers_[at(to)]) {
-            task& user = p_.tasks[at(reader)];
-            std::replace(user.reads.begin(), user.reads.end(), to, from);
-            std::replace(user.value, user.value + max_operands, to, from);
-        }
-        return true;
-    }
+    bool take_from_whole(const task& t);
 
     /// Gradients that convolutions alone make, for parts of the tile in which they are put together: whole ones. True where there are such.
-    bool put_into_whole(task& t) {
-        const box whole = p_.tiles[at(t.writes[0])].region;
-        bool all = true;
-        bool any = false;
-        for (copy_segment& s : t.segments) {
-            tile& x = p_.tiles[at(s.source)];
-            const std::vector<int>& writers = writers_[at(s.source)];
-            if (x.device == t.device && x.alias < 0 && !x.keep && is_within(x.region, whole) && s.region == x.region &&
-                readers_[at(s.source)].size() == 1 && writers.size() == 1 &&
-                may_have(writers[0], false, s.source, whole)) {
-                x.region = whole;
-                x.elements = whole.volume();
-                s.region = whole;
-                any = true;
-            }
-            all = all && s.region == whole;
-        }
-        if (all && t.clear && !t.segments.empty() && t.reduce == reducer::sum) {
-            t.clear = false;
-            t.segments[0].overwrite = true;
-        }
-        return any;
-    }
+    bool put_into_whole(task& t);
 
     /// A copy of nothing but a whole tile that nobody else reads: whoever reads the copy takes the tile.
-    bool is_renamed(const task& t) {
-        const int to = t.writes[0];
-        const int from = t.segments[0].source;
-        const tile& target = p_.tiles[at(to)];
-        if (t.segments.size() != 1 || t.clear || target.keep || target.alias >= 0 || writers_[at(to)].size() != 1 ||
-            std::find(readers_[at(to)].begin(), readers_[at(to)].end(), -1) != readers_[at(to)].end()) {
-            return false;
-        }
-        for (const int reader : readers_[at(to)]) {
-            task& user = p_.tasks[at(reader)];
-            std::replace(user.reads.begin(), user.reads.end(), to, from);
-            std::replace(user.value, user.value + max_operands, to, from);
-            std::replace(user.gradient, user.gradient + max_operands, to, from);
-            for (copy_segment& s : user.segments) {
-                s.source = s.source == to ? from : s.source;
-            }
-        }
-        return true;
-    }
+    bool is_renamed(const task& t);
 
     plan& p_;
     const graph_view g_;
@@ -157,5 +44,9 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/contain.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -11,380 +11,60 @@
 namespace tessera::cuda::detail {
 
 /// What a task does for each of its parameters whose slice has elements.
-inline std::vector<task> parts_with_elements(const composer& c) {
-    std::vector<task> all;
-    for_each_part(c.what(), [&](const task& one) {
-        if (!slice_of(c.tile_at(one.writes[0]), one).empty()) {
-            all.push_back(one);
-        }
-    });
-    return all;
-}
+std::vector<task> parts_with_elements(const composer& c);
 
 /// Contributions to a slice on a task's own GPU: where they are, where their sum will be, or received in scratch.
-inline std::vector<memory_use> contributions(composer& c, const gpu_ranks& where, const shared_work& work,
-                                             const task& one) {
-    std::vector<memory_use> all;
-    for (int r : one.reads) {
-        const tile& x = c.tile_at(r);
-        const bool summed = work.sums == crossing::collective; // in place
-        if (x.kind == tile_kind::scalar || (summed && x.device != one.device)) {
-            continue;
-        }
-        memory_use m = c.slice(r, slice_of(x, one), false);
-        if (where.gpu(x.device) != where.gpu(one.device)) {
-            m = c.take(m.bytes);
-        }
-        all.push_back(m);
-    }
-    return all;
-}
+std::vector<memory_use> contributions(composer& c, const gpu_ranks& where, const shared_work& work, const task& one);
 
 /// The bounds of the members' slices of a whole tile, and the end.
-inline std::vector<index_t> bounds_of(const tile& whole, const task& leader, int members) {
-    std::vector<index_t> all;
-    for (int i = 0; i < members; ++i) {
-        all.push_back(even_part(whole.elements, leader.slices, leader.slice + i).begin);
-    }
-    all.push_back(even_part(whole.elements, leader.slices, leader.slice + members - 1).end);
-    return all;
-}
+std::vector<index_t> bounds_of(const tile& whole, const task& leader, int members);
 
-inline void add_member(composer& to, const gpu_ranks& where, const collective& what, std::vector<memory_use> memory,
-                       int device, std::size_t rank, int group) {
-    call& c = to.add(what, static_cast<std::vector<memory_use>&&>(memory));
-    c.stream = -1 - where.gpu(device);
-    c.group = group;
-    c.communicator = -2; // the one of the members' GPUs, found when the list is put together
-    c.rank = static_cast<int>(rank);
-}
+void add_member(composer& to, const gpu_ranks& where, const collective& what, std::vector<memory_use> memory,
+                int device, std::size_t rank, int group);
 
 /// A reduce-scatter or an all-gather in place of one whole tile on each member's device: one call where the slices are equal, else one for each slice.
-inline void add_slices(composer& to, const gpu_ranks& where, bool gathers, const std::vector<int>& tiles,
-                       const std::vector<index_t>& bounds, int group) {
-    using kind = collective::kind;
-    bool equal = true;
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-        equal = equal && bounds[i + 1] - bounds[i] == bounds[1] - bounds[0];
-    }
-    if (equal) {
-        for (std::size_t r = 0; r < tiles.size(); ++r) {
-            add_member(to, where, {gathers ? kind::all_gather : kind::reduce_scatter, bounds[1] - bounds[0]},
-                       {to.slice(tiles[r], {bounds.front(), bounds.back()}, true)}, to.tile_at(tiles[r]).device, r,
-                       group);
-        }
-        return;
-    }
-    for (std::size_t root = 0; root < tiles.size(); ++root) {
-        const interval slice{bounds[root], bounds[root + 1]};
-        for (std::size_t r = 0; r < tiles.size() && !slice.empty(); ++r) {
-            collective what{gathers ? kind::broadcast : kind::reduce, slice.size()};
-            what.root = static_cast<int>(root);
-            add_member(to, where, what, {to.slice(tiles[r], slice, gathers != (r == root))},
-                       to.tile_at(tiles[r]).device, r, group);
-        }
-    }
-}
+void add_slices(composer& to, const gpu_ranks& where, bool gathers, const std::vector<int>& tiles,
+                const std::vector<index_t>& bounds, int group);
 
-inline const task& member_of(const composer& to, const shared_work& work, int i) {
-    return to.of().tasks[static_cast<std::size_t>(work.first + i)];
-}
+const task& member_of(const composer& to, const shared_work& work, int i);
 
 /// The tile on a device among some.
-inline int tile_on(const composer& to, const std::vector<int>& tiles, int device) {
-    for (const int t : tiles) {
-        if (to.tile_at(t).kind != tile_kind::scalar && to.tile_at(t).device == device) {
-            return t;
-        }
-    }
-    throw error("tessera: a member of a collective has no tile on device " + std::to_string(device));
-}
+int tile_on(const composer& to, const std::vector<int>& tiles, int device);
 
 /// Before the members' own work: contributions come together, one group for all parameters.
-inline void add_sums(composer& to, const gpu_ranks& where, const shared_work& work) {
-    if (work.sums == crossing::transfers) {
-        for (int i = 0; i < work.members; ++i) {
-            composer other(to.of(), member_of(to, work, i)); // takes scratch memory as that member will
-            for (const task& one : parts_with_elements(other)) {
-                const std::vector<memory_use> arrive = contributions(other, where, work, one);
-                std::size_t next = 0;
-                for (int r : one.reads) {
-                    const tile& x = to.tile_at(r);
-                    if (x.kind == tile_kind::scalar) {
-                        continue;
-                    }
-                    const memory_use target = arrive[next++];
-                    if (where.gpu(x.device) != where.gpu(one.device)) {
-                        transfer(to, where, to.slice(r, slice_of(x, one), false), x.device, target, one.device,
-                                 element::f32, 0);
-                    }
-                }
-            }
-        }
-        return;
-    }
-    for_each_part(to.what(), [&](const task& one) {
-        std::vector<int> from;
-        std::vector<int> sums;
-        for (int i = 0; i < work.members; ++i) {
-            const int device = member_of(to, work, i).device;
-            from.push_back(tile_on(to, one.reads, device));
-            sums.push_back(work.sums == crossing::all_reduce ? tile_on(to, one.writes, device) : -1);
-        }
-        const std::vector<index_t> bounds = bounds_of(to.tile_at(from[0]), one, work.members);
-        if (work.sums == crossing::collective) {
-            return add_slices(to, where, false, from, bounds, 0);
-        }
-        const interval all{bounds.front(), bounds.back()};
-        for (std::size_t r = 0; r < from.size() && !all.empty(); ++r) {
-            add_member(to, where, {collective::kind::all_reduce, all.size()},
-                       {to.slice(from[r], all, false), to.slice(sums[r], all, true)}, to.tile_at(from[r]).device, r, 0);
-        }
-    });
-}
+void add_sums(composer& to, const gpu_ranks& where, const shared_work& work);
 
 /// After the members' own work: their slices go to all copies on other GPUs, one group for all parameters.
-inline void add_shares(composer& to, const gpu_ranks& where, const shared_work& work) {
-    if (work.shares == crossing::none) {
-        return;
-    }
-    if (work.shares == crossing::collective) {
-        for_each_part(member_of(to, work, 0), [&](const task& one) {
-            std::vector<int> copies;
-            for (int i = 0; i < work.members; ++i) {
-                copies.push_back(tile_on(to, one.writes, member_of(to, work, i).device));
-            }
-            add_slices(to, where, true, copies, bounds_of(to.tile_at(copies[0]), one, work.members), 1);
-        });
-        return;
-    }
-    for (int i = 0; i < work.members; ++i) {
-        const composer other(to.of(), member_of(to, work, i));
-        for (const task& one : parts_with_elements(other)) {
-            for (int w : one.writes) {
-                const tile& x = to.tile_at(w);
-                if (x.kind != tile_kind::scalar && where.gpu(x.device) != where.gpu(one.device)) {
-                    const int own = tile_on(to, one.writes, one.device);
-                    transfer(to, where, to.slice(own, slice_of(to.tile_at(own), one), false), one.device,
-                             to.slice(w, slice_of(x, one), true), x.device, element::f32, 1);
-                }
-            }
-        }
-    }
-}
+void add_shares(composer& to, const gpu_ranks& where, const shared_work& work);
 
 /// A slice of a task's targets on its own GPU, that of its own device first.
-inline std::vector<memory_use> near_targets(const composer& to, const gpu_ranks& where, const task& one) {
-    std::vector<memory_use> near;
-    for (int w : one.writes) {
-        const tile& x = to.tile_at(w);
-        if (x.kind == tile_kind::scalar || where.gpu(x.device) != where.gpu(one.device)) {
-            continue;
-        }
-        const memory_use m = to.slice(w, slice_of(x, one), true);
-        x.device == one.device ? void(near.insert(near.begin(), m)) : near.push_back(m);
-    }
-    return near;
-}
+std::vector<memory_use> near_targets(const composer& to, const gpu_ranks& where, const task& one);
 
-inline kernel_launch update_launch(const update_rule& how, index_t elements) {
-    kernel_numbers n;
-    n.n[0] = elements;
-    n.n[4] = how.own_state_count() > 0 ? 1 : 0;
-    n.n[6] = how.nesterov || how.centered ? 1 : 0;
-    n.n[7] = how.decoupled ? 1 : 0;
-    n.n[8] = how.which == update_rule::kind::rmsprop && how.momentum != 0 ? 1 : 0;
-    n.f[0] = static_cast<double>(how.momentum);
-    n.f[1] = static_cast<double>(how.weight_decay);
-    n.f[2] = static_cast<double>(how.beta1);
-    n.f[3] = static_cast<double>(how.beta2);
-    n.f[4] = static_cast<double>(how.epsilon);
-    n.f[5] = static_cast<double>(how.clip_norm);
-    n.f[6] = static_cast<double>(how.loss_scale);
-    n.f[7] = static_cast<double>(how.rate_factor);
-    n.f[8] = static_cast<double>(how.clip_value);
-    n.f[9] = static_cast<double>(how.average);
-    n.n[11] = how.prunes ? 1 : 0;
-    if (how.is_layerwise()) {
-        const bool of_gradient = how.trust == trust_by::gradient;
-        n.n[10] = of_gradient ? 1 : 2;
-        n.f[10] = static_cast<double>(how.trust_coefficient);
-        n.f[11] = of_gradient ? static_cast<double>(how.weight_decay) : 0; // as settings_in() has them
-        n.f[12] = of_gradient ? static_cast<double>(how.epsilon) : 0;
-    }
-    kernel_launch k = composer::make(how.which == update_rule::kind::adam      ? kernels::adam_update
-                                     : how.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
-                                                                               : kernels::sgd_update,
-                                     1, n);
-    k.blocks = composer::blocks_for(elements);
-    k.reads_step = true;
-    return k;
-}
+kernel_launch update_launch(const update_rule& how, index_t elements);
 
 /// Sums the contributions' slices and updates them in all copies.
-inline void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
-                           const shared_work& work, int number) {
-    if (work.starts_with(number)) {
-        add_sums(to, where, work);
-    }
-    for (const task& t : parts_with_elements(to)) {
-        const std::vector<memory_use> sources = contributions(to, where, work, t);
-        const std::vector<memory_use> near = near_targets(to, where, t);
-        kernel_launch k = update_launch(rule_for(how, g, t.parameter), near[0].bytes / 4);
-        k.numbers.n[1] = static_cast<index_t>(sources.size());
-        k.numbers.n[2] = static_cast<index_t>(near.size());
-        k.numbers.n[3] = static_cast<index_t>(t.norms.size());
-        k.numbers.n[9] = static_cast<index_t>(t.layer_norms.size());
-        std::vector<memory_use> memory{t.state >= 0 ? to.write(t.state) : composer::as_read(near[0])};
-        for (memory_use m : sources) {
-            memory.push_back(composer::as_read(m));
-        }
-        memory.insert(memory.end(), near.begin(), near.end());
-        for (int n : t.norms) {
-            memory.push_back(to.read(n));
-        }
-        for (int n : t.layer_norms) {
-            memory.push_back(to.read(n));
-        }
-        if (const int flag = to.what().flag; flag >= 0) {
-            k.numbers.n[5] = 1;
-            memory.push_back(to.read(flag));
-        }
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
-    }
-    if (work.ends_with(number)) {
-        add_shares(to, where, work);
-    }
-}
+void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
+                    const shared_work& work, int number);
 
 /// A region's extents and origin, and the boxes of it that other tasks count, as kernels take them: missing dimensions come first.
-inline std::vector<index_t> counted_boxes(const box& region, const std::vector<box>& elsewhere) {
-    std::vector<index_t> all(10 + 10 * elsewhere.size(), 0);
-    for (int k = 0; k < 5; ++k) {
-        const int d = region.rank - 5 + k;
-        all[static_cast<std::size_t>(k)] = d < 0 ? 1 : region.dim[d].size();
-        all[static_cast<std::size_t>(5 + k)] = d < 0 ? 0 : region.dim[d].begin;
-        for (std::size_t b = 0; b < elsewhere.size(); ++b) {
-            const std::size_t at = 10 + b * 10 + static_cast<std::size_t>(k);
-            all[at] = d < 0 ? 0 : elsewhere[b].dim[d].begin;
-            all[at + 5] = d < 0 ? 1 : elsewhere[b].dim[d].end;
-        }
-    }
-    return all;
-}
+std::vector<index_t> counted_boxes(const box& region, const std::vector<box>& elsewhere);
 
 /// The most blocks whose sums of squares another kernel adds up.
-inline int blocks_of_squares(index_t elements) {
-    constexpr int most = 256;
-    return composer::blocks_for(elements) < most ? composer::blocks_for(elements) : most;
-}
+int blocks_of_squares(index_t elements);
 
 /// The squares of a sum's slice, without those that another task counts.
-inline void compose_squares(composer& to, const task& t, memory_use sum) {
-    const tile& x = to.tile_at(t.writes[0]);
-    const interval slice = slice_of(x, t);
-    kernel_numbers n;
-    n.n[0] = slice.size();
-    const memory_use norm = to.write(t.norms[0]);
-
-    const int blocks = blocks_of_squares(slice.size());
-    const memory_use partial = to.take(blocks * index_t{8});
-    n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
-    n.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
-    kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
-    squares.blocks = blocks;
-    squares.constants = counted_boxes(x.region, t.counted_elsewhere);
-    to.add(static_cast<kernel_launch&&>(squares), {sum, partial});
-    kernel_numbers total;
-    total.n[0] = blocks;
-    kernel_launch last = composer::make(kernels::squares_total, 2, total);
-    last.threads = 64;
-    to.add(static_cast<kernel_launch&&>(last), {composer::as_read(partial), norm});
-}
+void compose_squares(composer& to, const task& t, memory_use sum);
 
 /// Sums slices into all targets, and their squares, if they are wanted.
-inline void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
-    if (work.starts_with(number)) {
-        add_sums(to, where, work);
-    }
-    for_each_part(to.what(), [&](const task& t) {
-        for (int n : t.norms) {
-            if (slice_of(to.tile_at(t.writes[0]), t).empty()) {
-                to.add(memory_clear{}, {to.write(n)});
-            }
-        }
-    });
-    const std::vector<task> parts = parts_with_elements(to);
-    std::vector<std::vector<memory_use>> summands; // before other scratch memory is taken: see add_sums()
-    for (const task& t : parts) {
-        summands.push_back(work.sums != crossing::all_reduce ? contributions(to, where, work, t)
-                                                             : std::vector<memory_use>{});
-    }
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-        const task& t = parts[p];
-        const std::vector<memory_use> near = near_targets(to, where, t);
-        if (work.sums != crossing::all_reduce) {
-            const std::vector<memory_use>& sources = summands[p];
-            kernel_numbers n;
-            n.n[0] = near[0].bytes / 4;
-            n.n[1] = static_cast<index_t>(sources.size());
-            kernel_launch add = composer::make(kernels::sum_slices, 1, n);
-            add.blocks = composer::blocks_for(n.n[0]);
-            std::vector<memory_use> memory{near[0]};
-            for (memory_use m : sources) {
-                memory.push_back(composer::as_read(m));
-            }
-            to.add(static_cast<kernel_launch&&>(add), static_cast<std::vector<memory_use>&&>(memory));
-            for (std::size_t i = 1; i < near.size(); ++i) {
-                to.add(memory_copy{}, {composer::as_read(near[0]), near[i]});
-            }
-        }
-        if (!t.norms.empty()) {
-            compose_squares(to, t, composer::as_read(near[0]));
-        }
-    }
-    if (work.ends_with(number)) {
-        add_shares(to, where, work);
-    }
-}
+void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
 /// Slices of a parameter, joined: those on the task's own GPU by itself, the others in one group with what the other members lack.
-inline void compose_gather(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
-    const auto for_each_slice = [&](const task& t, const auto& f) {
-        index_t begin = 0;
-        for (int r : t.reads) {
-            const tile& x = to.tile_at(r);
-            const interval part{begin, begin + x.elements};
-            begin = part.end;
-            if (!part.empty()) {
-                f(r, to.slice(t.writes[0], part, true), where.gpu(x.device) == where.gpu(t.device));
-            }
-        }
-    };
-    for_each_slice(to.what(), [&](int from, memory_use target, bool near) {
-        near ? void(to.add(memory_copy{}, {to.read(from), target})) : void();
-    });
-    if (!work.ends_with(number)) {
-        return;
-    }
-    if (work.shares == crossing::collective) {
-        std::vector<int> wholes;
-        std::vector<index_t> bounds{0};
-        for (int i = 0; i < work.members; ++i) {
-            wholes.push_back(member_of(to, work, i).writes[0]);
-            bounds.push_back(bounds.back() + to.tile_at(to.what().reads[static_cast<std::size_t>(i)]).elements);
-        }
-        return add_slices(to, where, true, wholes, bounds, 1);
-    }
-    for (int i = 0; i < work.members; ++i) {
-        const task& t = member_of(to, work, i);
-        for_each_slice(t, [&](int from, memory_use target, bool near) {
-            near ? void()
-                 : transfer(to, where, to.read(from), to.tile_at(from).device, target, t.device, element::f32, 1);
-        });
-    }
-}
+void compose_gather(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/message_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -21,155 +21,36 @@ struct gpu_ranks {
 };
 
 /// A call on a GPU's NCCL stream, in group `group` of its task.
-inline void add_point_to_point(composer& to, const gpu_ranks& where, bool sends, int own, int peer, memory_use m,
-                               element type, int group) {
-    point_to_point e;
-    e.sends = sends;
-    e.peer = where.rank(peer);
-    e.type = type;
-    e.count = m.bytes / bytes_of(type);
-    call& c = to.add(e, {m});
-    c.stream = -1 - where.gpu(own); // made a number of a stream when the list is put together
-    c.group = group;
-    c.communicator = 0;
-    c.rank = where.rank(own);
-}
+void add_point_to_point(composer& to, const gpu_ranks& where, bool sends, int own, int peer, memory_use m, element type,
+                        int group);
 
 /// Source and target of one array on two GPUs.
-inline void transfer(composer& to, const gpu_ranks& where, memory_use from, int from_device, memory_use target,
-                     int to_device, element type, int group) {
-    from.write = false;
-    target.write = true;
-    add_point_to_point(to, where, true, from_device, to_device, from, type, group);
-    add_point_to_point(to, where, false, to_device, from_device, target, type, group);
-}
+void transfer(composer& to, const gpu_ranks& where, memory_use from, int from_device, memory_use target, int to_device,
+              element type, int group);
 
 // ---- copies ----------------------------------------------------------------------------------------------------------
 
 /// True where a copy adds whole tiles of f32 or bf16 on one GPU, which one kernel does in one pass.
-inline bool sums_whole_tiles(const composer& c, const gpu_ranks& where) {
-    const task& t = c.what();
-    const tile& target = c.tile_at(t.writes[0]);
-    bool whole = t.segments.size() > 1 && !t.clear && t.reduce == reducer::sum &&
-                 (target.type == element::f32 || target.type == element::bf16);
-    for (std::size_t i = 0; i < t.segments.size() && whole; ++i) {
-        const copy_segment& s = t.segments[i];
-        const tile& source = c.tile_at(s.source);
-        whole = source.device >= 0 && where.gpu(source.device) == where.gpu(t.device) && s.region == target.region &&
-                source.region == target.region && s.overwrite == (i == 0);
-    }
-    return whole;
-}
+bool sums_whole_tiles(const composer& c, const gpu_ranks& where);
 
 /// What the caller hands in for a tile of bf16 is of fp32: it goes as it is into scratch memory, and the GPU rounds it.
-inline void compose_upload(composer& to, const copy_segment& s, int target) {
-    const tile& source = to.tile_at(s.source);
-    const tile& x = to.tile_at(target);
-    if (!(s.region == x.region) || !s.overwrite) {
-        throw error("tessera: an input is copied to a part of a tile; the CUDA backend copies inputs whole");
-    }
-    upload u;
-    u.tensor = source.tensor;
-    u.what = box_copy(s.region, source.region, x.region);
-    if (x.type != element::bf16) {
-        u.type = x.type;
-        to.add(u, {to.write(target)});
-        return;
-    }
-    const memory_use numbers = to.take(x.elements * bytes_of(element::f32));
-    to.add(u, {numbers});
-    kernel_numbers n;
-    n.n[0] = x.elements;
-    to.launch(kernels::round_to_bf16, {composer::as_read(numbers), to.write(target)}, n, x.elements);
-}
+void compose_upload(composer& to, const copy_segment& s, int target);
 
-inline void add_collective(composer& to, const gpu_ranks& where, const collective& what, const std::vector<int>& tiles,
-                           int group) {
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-        const tile& x = to.tile_at(tiles[i]);
-        call& c = to.add(what, {to.write(tiles[i])});
-        c.stream = -1 - where.gpu(x.device);
-        c.group = group;
-        c.communicator = -2; // the one of the tiles' GPUs, found when the list is put together
-        c.rank = static_cast<int>(i);
-    }
-}
+void add_collective(composer& to, const gpu_ranks& where, const collective& what, const std::vector<int>& tiles,
+                    int group);
 
 /// Every member copies its own part; the last one issues the all-reduce of the copies.
-inline void compose_shared_sum(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
-    const task& t = to.what();
-    for (const copy_segment& s : t.segments) {
-        if (to.tile_at(s.source).device == t.device) {
-            to.add(memory_copy{}, {to.read(s.source), to.write(t.writes[0])});
-        }
-    }
-    if (work.ends_with(number)) {
-        std::vector<int> targets;
-        for (int i = 0; i < work.members; ++i) {
-            targets.push_back(to.of().tasks[static_cast<std::size_t>(work.first + i)].writes[0]);
-        }
-        const tile& x = to.tile_at(t.writes[0]);
-        add_collective(to, where, {collective::kind::all_reduce, x.elements, x.type, t.reduce}, targets, 0);
-    }
-}
+void compose_shared_sum(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
-inline void compose_copy(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
-    if (work.members > 0) {
-        return compose_shared_sum(to, where, work, number);
-    }
-    const task& t = to.what();
-    const int target = t.writes[0];
-    const tile& x = to.tile_at(target);
-    if (t.clear) {
-        to.add(memory_clear{}, {to.write(target)});
-    }
-    if (sums_whole_tiles(to, where)) {
-        std::vector<memory_use> memory{to.write(target)};
-        for (const copy_segment& s : t.segments) {
-            memory.push_back(to.read(s.source));
-        }
-        kernel_numbers n;
-        n.n[0] = x.elements;
-        n.n[1] = static_cast<index_t>(t.segments.size());
-        kernel_launch k = composer::make(kernels::sum_slices, 1, n);
-        k.type = x.type;
-        k.blocks = composer::blocks_for(x.elements);
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
-        return;
-    }
-    for (const copy_segment& s : t.segments) {
-        const tile& source = to.tile_at(s.source);
-        if (source.device < 0) {
-            compose_upload(to, s, target);
-        } else if (where.gpu(source.device) != where.gpu(t.device)) {
-            if (t.segments.size() != 1 || !(source.region == x.region) || !(s.region == x.region)) {
-                throw error("tessera: a copy between GPUs of less than a whole tile; bind the plan to the CUDA backend "
-                            "before it is put into calls");
-            }
-            transfer(to, where, to.read(s.source), source.device, to.write(target), t.device, x.type, 0);
-        } else {
-            to.copy(box_between(s.region, source.region, s.region, x.region), to.read(s.source), to.write(target),
-                    x.type, s.overwrite, t.reduce);
-        }
-    }
-}
+void compose_copy(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
 /// The sum over micro-batches, in the order of what the task reads; the first of that may be what it writes.
-inline void compose_sum(composer& to) {
-    const task& t = to.what();
-    const tile& x = to.tile_at(t.writes[0]);
-    std::vector<memory_use> memory{to.write(t.writes[0])};
-    for (int r : t.reads) {
-        memory.push_back(to.read(r));
-    }
-    kernel_numbers n;
-    n.n[0] = x.elements;
-    n.n[1] = static_cast<index_t>(t.reads.size());
-    kernel_launch k = composer::make(x.type == element::f64 ? kernels::sum_slices_f64 : kernels::sum_slices, 1, n);
-    k.blocks = composer::blocks_for(x.elements);
-    to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
-}
+void compose_sum(composer& to);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/move_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -8,45 +8,12 @@
 namespace tessera::cuda::detail {
 
 /// The squares that scale a parameter's steps, of each of a task's parameters.
-inline void compose_norm(composer& to, const graph_view& g, const optimizer& how) {
-    for_each_part(to.what(), [&](const task& t) {
-        const tile& x = to.tile_at(t.reads[0]);
-        const interval slice = slice_of(x, t);
-        const memory_use norm = to.write(t.layer_norms[0]);
-        if (slice.empty()) {
-            return void(to.add(memory_clear{}, {norm}));
-        }
-        const memory_use weights = to.slice(t.reads[0], slice, false);
-        std::vector<memory_use> memory{t.state >= 0 ? to.read(t.state) : weights};
-        kernel_launch k = update_launch(rule_for(how, g, t.parameter), slice.size());
-        k.which = &kernels::layer_squares;
-        k.blocks = blocks_of_squares(slice.size());
-        for (int r : t.reads) {
-            if (to.tile_at(r).kind == tile_kind::parameter_gradient) {
-                memory.push_back(to.slice(r, slice_of(to.tile_at(r), t), false));
-            }
-        }
-        k.numbers.n[1] = static_cast<index_t>(memory.size()) - 1;
-        k.numbers.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
-        k.numbers.n[3] = static_cast<index_t>(t.norms.size());
-        k.numbers.n[5] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
-        k.constants = counted_boxes(x.region, t.counted_elsewhere);
-        memory.push_back(weights);
-        for (int n : t.norms) {
-            memory.push_back(to.read(n));
-        }
-        const memory_use sums = to.take(2 * k.blocks * index_t{8});
-        memory.push_back(sums);
-        kernel_numbers total;
-        total.n[0] = k.blocks;
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
-        kernel_launch last = composer::make(kernels::squares_total, 2, total);
-        last.blocks = 2;
-        last.threads = 64;
-        to.add(static_cast<kernel_launch&&>(last), {composer::as_read(sums), norm});
-    });
-}
+void compose_norm(composer& to, const graph_view& g, const optimizer& how);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/norm_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -7,14 +7,12 @@
 
 namespace tessera::cuda::detail {
 
-inline void add_product(const shard_call& s, matrix_product m, std::vector<memory_use> memory) {
-    m = s.algorithms.choose(m);
-    if (m.workspace > 0) {
-        memory.push_back(s.to.take(m.workspace));
-    }
-    s.to.add(m, static_cast<std::vector<memory_use>&&>(memory));
-}
+void add_product(const shard_call& s, matrix_product m, std::vector<memory_use> memory);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/products.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

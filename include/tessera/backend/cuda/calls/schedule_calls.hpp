@@ -13,26 +13,9 @@ namespace tessera::cuda::detail {
 /// list; a clock for each says how many calls of every stream are known to be finished when it starts.
 class call_scheduler {
 public:
-    call_scheduler(call_list& list, const plan& p)
-        : l_(list), p_(p), streams_(list.streams.size()), history_(static_cast<std::size_t>(p.devices) * 2),
-          last_(streams_, -1), issued_(streams_, 0) {
-        order_tasks();
-    }
+    call_scheduler(call_list& list, const plan& p);
 
-    void run() {
-        const std::size_t n = l_.calls.size();
-        start_.assign(n * streams_, 0);
-        end_.assign(n * streams_, 0);
-        position_.assign(n, 0);
-        for (std::size_t i = 0; i < n;) {
-            std::size_t end = i + 1;
-            while (l_.calls[i].group >= 0 && end < n && l_.calls[end].group == l_.calls[i].group) {
-                ++end;
-            }
-            step(i, end);
-            i = end;
-        }
-    }
+    void run();
 
 private:
     struct past_use {
@@ -46,122 +29,25 @@ private:
     int* end_of(std::size_t c) { return end_.data() + c * streams_; }
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    void join(int* into, const int* other) const {
-        for (std::size_t k = 0; k < streams_; ++k) {
-            into[k] = std::max(into[k], other[k]);
-        }
-    }
+    void join(int* into, const int* other) const;
 
     /// A call, or the calls of a group: none of these finishes before all have started.
-    void step(std::size_t first, std::size_t last) {
-        for (std::size_t c = first; c < last; ++c) {
-            const std::size_t stream = at(l_.calls[c].stream);
-            if (last_[stream] >= 0) {
-                join(start_of(c), end_of(at(last_[stream])));
-            }
-            start_of(c)[stream] = issued_[stream];
-            for (const memory_use& m : l_.calls[c].memory) {
-                require_past(c, m);
-            }
-            position_[c] = issued_[stream]++;
-        }
-        for (std::size_t c = first; c < last; ++c) {
-            for (std::size_t other = first; other < last; ++other) {
-                join(end_of(c), start_of(other));
-            }
-            const std::size_t stream = at(l_.calls[c].stream);
-            end_of(c)[stream] = std::max(end_of(c)[stream], position_[c]);
-        }
-        for (std::size_t c = first; c < last; ++c) {
-            last_[at(l_.calls[c].stream)] = static_cast<int>(c);
-            for (const memory_use& m : l_.calls[c].memory) {
-                remember(c, m);
-            }
-        }
-    }
+    void step(std::size_t first, std::size_t last);
 
     const tile& root_of(const memory_use& m) const { return p_.tiles[at(p_.root(m.tile))]; }
-    std::vector<past_use>& arena_of(const tile& t) {
-        return history_[at(t.device) * 2 + (is_persistent(t.kind) ? 1 : 0)];
-    }
+    std::vector<past_use>& arena_of(const tile& t);
 
-    void require_past(std::size_t c, const memory_use& m) {
-        const tile& t = root_of(m);
-        const index_t begin = t.offset + m.offset;
-        std::vector<past_use>& past = arena_of(t);
-        for (std::size_t k = past.size(); k-- > 0;) {
-            const past_use& u = past[k];
-            if ((u.write || m.write) && u.begin < begin + m.bytes && begin < u.end && u.call != static_cast<int>(c)) {
-                require(c, at(u.call));
-            }
-        }
-    }
+    void require_past(std::size_t c, const memory_use& m);
 
-    void require(std::size_t c, std::size_t other) {
-        const std::size_t stream = at(l_.calls[other].stream);
-        if (start_of(c)[stream] > position_[other]) {
-            return;
-        }
-        call& x = l_.calls[c];
-        bool merged = false;
-        for (call_wait& w : x.waits) { // a later call of the same stream says more
-            if (l_.calls[at(w.call)].stream == l_.calls[other].stream) {
-                w.call = std::max(w.call, static_cast<int>(other));
-                w.spins = w.spins || spins(c, other);
-                merged = true;
-            }
-        }
-        if (!merged) {
-            x.waits.push_back({static_cast<int>(other), spins(c, other)});
-        }
-        l_.calls[other].records = true;
-        join(start_of(c), end_of(other));
-        start_of(c)[stream] = std::max(start_of(c)[stream], position_[other] + 1);
-    }
+    void require(std::size_t c, std::size_t other);
 
     /// How many tasks of every device the plan knows to be finished when a task starts.
-    void order_tasks() {
-        const auto devices = static_cast<std::size_t>(p_.devices);
-        known_.assign(p_.tasks.size() * devices, 0);
-        std::vector<int> last(devices, -1);
-        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-            const task& t = p_.tasks[i];
-            int* mine = known_.data() + i * devices;
-            const auto join = [&](int other) {
-                const task& o = p_.tasks[at(other)];
-                for (std::size_t d = 0; d < devices; ++d) {
-                    mine[d] = std::max(mine[d], known_[at(other) * devices + d]);
-                }
-                mine[at(o.device)] = std::max(mine[at(o.device)], o.position + 1);
-            };
-            if (last[at(t.device)] >= 0) {
-                join(last[at(t.device)]);
-            }
-            for (const wait_for& w : t.waits) {
-                if (w.count > 0) {
-                    join(p_.order[at(w.list)][at(w.count - 1)]);
-                }
-            }
-            last[at(t.device)] = static_cast<int>(i);
-        }
-    }
+    void order_tasks();
 
     /// The plan orders all tasks that touch the same memory; but tasks that share collectives issue calls for each other.
-    bool spins(std::size_t c, std::size_t other) const {
-        const task& o = p_.tasks[at(l_.calls[other].task)];
-        const std::size_t mine = at(l_.calls[c].task) * static_cast<std::size_t>(p_.devices);
-        return l_.calls[c].task != l_.calls[other].task && known_[mine + at(o.device)] <= o.position;
-    }
+    bool spins(std::size_t c, std::size_t other) const;
 
-    void remember(std::size_t c, const memory_use& m) {
-        const tile& t = root_of(m);
-        const past_use now{static_cast<int>(c), t.offset + m.offset, t.offset + m.offset + m.bytes, m.write};
-        std::vector<past_use>& past = arena_of(t);
-        if (m.write) { // whoever conflicts with what is covered conflicts with this call too
-            std::erase_if(past, [&](const past_use& u) { return u.begin >= now.begin && u.end <= now.end; });
-        }
-        past.push_back(now);
-    }
+    void remember(std::size_t c, const memory_use& m);
 
     call_list& l_;
     const plan& p_;
@@ -176,5 +62,9 @@ private:
 };
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/schedule_calls.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -35,29 +35,7 @@ public:
     work_finder(const plan& p, const std::vector<int>& gpus) : p_(p), gpus_(gpus) {}
 
     /// The members, beginning with task `first`, of a message, or of an update of a parameter by itself; any other task is one member.
-    shared_work find(int first) const {
-        const task& t = task_at(first);
-        shared_work w{first, count_members(first)};
-        if (t.kind == task_kind::gather) {
-            w.shares = gathers_in_place(w) ? crossing::collective : crossing::transfers;
-            return w;
-        }
-        if (w.members < 2 || !spread_over_gpus(w)) {
-            return w;
-        }
-        const bool to_all = for_all(w, [&](const std::vector<task>& one) { return writes_all_copies(one); });
-        const bool from_all = for_all(w, [&](const std::vector<task>& one) { return reads_one_of_each(one); });
-        const bool kept = !for_all(w, [&](const std::vector<task>& one) { return may_overwrite(one); });
-        if (t.kind == task_kind::reduce && to_all && from_all) {
-            w.sums = crossing::all_reduce;
-        } else if (from_all && !kept) {
-            w.sums = crossing::collective;
-        }
-        w.shares = w.sums == crossing::all_reduce ? crossing::none
-                   : to_all                       ? crossing::collective
-                                                  : crossing::transfers;
-        return w;
-    }
+    shared_work find(int first) const;
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -66,41 +44,10 @@ private:
     int gpu(int device) const { return gpus_[at(device)]; }
     bool exists(int i) const { return i < static_cast<int>(p_.tasks.size()); }
 
-    int count_members(int first) const {
-        const task& t = task_at(first);
-        int n = 1;
-        if (t.message >= 0) {
-            while (exists(first + n) && task_at(first + n).message == t.message && task_at(first + n).kind == t.kind) {
-                ++n;
-            }
-            return n;
-        }
-        if (t.kind != task_kind::update || t.how != tessera::exchange::sliced || !t.parts.empty() || t.slices < 2 ||
-            t.slice != 0 || static_cast<int>(t.writes.size()) != t.slices) {
-            return 1;
-        }
-        while (n < t.slices && exists(first + n) && task_at(first + n).kind == t.kind &&
-               task_at(first + n).writes == t.writes && task_at(first + n).slice == n) {
-            ++n;
-        }
-        return n == t.slices ? n : 1;
-    }
+    int count_members(int first) const;
 
     /// Members are on GPUs of their own, have as many parameters, and their slices follow each other.
-    bool spread_over_gpus(const shared_work& w) const {
-        const task& t = task_at(w.first);
-        for (int i = 0; i < w.members; ++i) {
-            const task& m = task_at(w.first + i);
-            bool fits = part_count(m) == part_count(t) && m.slices == t.slices && m.slice == t.slice + i;
-            for (int k = 0; k < i; ++k) {
-                fits = fits && gpu(task_at(w.first + k).device) != gpu(m.device);
-            }
-            if (!fits) {
-                return false;
-            }
-        }
-        return true;
-    }
+    bool spread_over_gpus(const shared_work& w) const;
 
     /// True where `f` holds for what the members do for each parameter.
     template <class Function>
@@ -118,143 +65,40 @@ private:
         return true;
     }
 
-    std::vector<int> without_norms(const std::vector<int>& tiles) const {
-        std::vector<int> left;
-        for (const int t : tiles) {
-            tile_at(t).kind != tile_kind::scalar ? left.push_back(t) : void();
-        }
-        return left;
-    }
+    std::vector<int> without_norms(const std::vector<int>& tiles) const;
 
     /// Each member writes its slice to whole tiles, one on each member's device, in the members' order.
-    bool writes_all_copies(const std::vector<task>& members) const {
-        const std::vector<int> all = without_norms(members[0].writes);
-        bool good = all.size() == members.size();
-        for (std::size_t i = 0; i < members.size() && good; ++i) {
-            good = without_norms(members[i].writes) == all && tile_at(all[i]).slices == 1 &&
-                   tile_at(all[i]).device == members[i].device;
-        }
-        return good;
-    }
+    bool writes_all_copies(const std::vector<task>& members) const;
 
     /// All members read the same whole contributions, one on each member's device.
-    bool reads_one_of_each(const std::vector<task>& members) const {
-        const std::vector<int> all = without_norms(members[0].reads);
-        bool good = all.size() == members.size();
-        for (std::size_t i = 0; i < members.size() && good; ++i) {
-            const auto own = std::count_if(all.begin(), all.end(), [&](int r) {
-                return tile_at(r).device == members[i].device && tile_at(r).slices == 1;
-            });
-            good = own == 1 && without_norms(members[i].reads) == all;
-        }
-        return good;
-    }
+    bool reads_one_of_each(const std::vector<task>& members) const;
 
-    bool may_overwrite(const std::vector<task>& members) const {
-        for (const int r : without_norms(members[0].reads)) {
-            if (tile_at(p_.root(r)).keep) {
-                return false;
-            }
-        }
-        return true;
-    }
+    bool may_overwrite(const std::vector<task>& members) const;
 
     /// Every owner of a slice joins all of them, so that what it has of the whole is in its place already.
-    bool gathers_in_place(const shared_work& w) const {
-        const task& t = task_at(w.first);
-        bool good = w.members > 1 && t.reads.size() == static_cast<std::size_t>(w.members);
-        for (int i = 0; i < w.members && good; ++i) {
-            const task& m = task_at(w.first + i);
-            good = m.reads == t.reads && tile_at(t.reads[at(i)]).device == m.device;
-            for (int k = 0; k < i; ++k) {
-                good = good && gpu(task_at(w.first + k).device) != gpu(m.device);
-            }
-        }
-        return good;
-    }
+    bool gathers_in_place(const shared_work& w) const;
 
     const plan& p_;
     const std::vector<int>& gpus_;
 };
 
 /// True where two copies add up the same whole parts.
-inline bool sum_alike(const task& a, const task& b) {
-    if (b.kind != task_kind::copy || b.clear || a.reduce != b.reduce || a.segments.size() != b.segments.size()) {
-        return false;
-    }
-    for (const copy_segment& s : a.segments) {
-        bool found = false;
-        for (const copy_segment& other : b.segments) {
-            found = found || (other.source == s.source && other.region == s.region);
-        }
-        if (!found) {
-            return false;
-        }
-    }
-    return true;
-}
+bool sum_alike(const task& a, const task& b);
 
 /// True where a copy adds up whole tiles, as many as there are GPUs among them, one of them on its own device.
-inline bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus) {
-    if (t.kind != task_kind::copy || t.clear || t.segments.size() < 2) {
-        return false;
-    }
-    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
-    std::vector<int> seen;
-    bool own = false;
-    for (const copy_segment& s : t.segments) {
-        const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
-        if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
-            return false;
-        }
-        own = own || x.device == t.device;
-        seen.push_back(gpus[static_cast<std::size_t>(x.device)]);
-    }
-    std::sort(seen.begin(), seen.end());
-    return own && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
-}
+bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus);
 
 /// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and are on the
 /// devices of the parts that they add up.
-inline shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
-    const task& t = p.tasks[static_cast<std::size_t>(first)];
-    const int members = static_cast<int>(t.segments.size());
-    if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
-        return {};
-    }
-    for (int i = 0; i < members; ++i) {
-        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
-        if (!sum_alike(t, m) || !sums_over_gpus(p, m, gpus)) {
-            return {};
-        }
-        for (int k = 0; k < i; ++k) {
-            if (p.tasks[static_cast<std::size_t>(first + k)].device == m.device) {
-                return {};
-            }
-        }
-    }
-    return {first, members};
-}
+shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus);
 
 /// For every task the work that it shares, or none.
-inline std::vector<shared_work> find_shared_work(const plan& p, const std::vector<int>& gpus) {
-    std::vector<shared_work> found(p.tasks.size());
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (found[i].members > 0) {
-            continue;
-        }
-        const task_kind k = p.tasks[i].kind;
-        const bool of_parameters = k == task_kind::update || k == task_kind::reduce || k == task_kind::gather;
-        const shared_work w = k == task_kind::copy ? find_shared_sum(p, static_cast<int>(i), gpus)
-                              : of_parameters      ? work_finder(p, gpus).find(static_cast<int>(i))
-                                                   : shared_work{};
-        for (std::size_t m = 0; m < static_cast<std::size_t>(w.members); ++m) {
-            found[i + m] = w;
-        }
-    }
-    return found;
-}
+std::vector<shared_work> find_shared_work(const plan& p, const std::vector<int>& gpus);
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/calls/shared_work.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -10,20 +10,10 @@ namespace tessera::cuda {
 /// Makes a GPU current for a while.
 class current_gpu {
 public:
-    explicit current_gpu(int gpu) {
-        check(cudaGetDevice(&before_), "cudaGetDevice");
-        if (gpu != before_) {
-            check(cudaSetDevice(gpu), "cudaSetDevice");
-        }
-        changed_ = gpu != before_;
-    }
+    explicit current_gpu(int gpu);
     current_gpu(const current_gpu&) = delete;
     current_gpu& operator=(const current_gpu&) = delete;
-    ~current_gpu() {
-        if (changed_) {
-            (void)cudaSetDevice(before_);
-        }
-    }
+    ~current_gpu();
 
 private:
     int before_ = 0;
@@ -31,11 +21,7 @@ private:
 };
 
 /// Of a call to a communicator that does not block: that it has succeeded, or is under way.
-inline void check_begun(ncclResult_t result, const char* function) {
-    if (result != ncclInProgress) {
-        check(result, function);
-    }
-}
+void check_begun(ncclResult_t result, const char* function);
 
 /// A group of NCCL's calls of this thread. One that is left open would swallow all that comes after it, ncclCommAbort too.
 class nccl_group {
@@ -43,16 +29,9 @@ public:
     nccl_group() { check(ncclGroupStart(), "ncclGroupStart"); }
     nccl_group(const nccl_group&) = delete;
     nccl_group& operator=(const nccl_group&) = delete;
-    ~nccl_group() {
-        if (open_) {
-            (void)ncclGroupEnd(); // it is another error that is being told
-        }
-    }
+    ~nccl_group();
     /// Sends the calls on their way. Communicators that do not block may still be at it (communicator_table::settle()).
-    void end() {
-        open_ = false;
-        check_begun(ncclGroupEnd(), "ncclGroupEnd");
-    }
+    void end();
 
 private:
     bool open_ = true;
@@ -61,25 +40,11 @@ private:
 /// The capture of a stream, and of those that join it. One that is left open would take in all that the stream is given afterwards.
 class stream_capture {
 public:
-    explicit stream_capture(cudaStream_t s) : stream_(s) {
-        check(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    }
+    explicit stream_capture(cudaStream_t s);
     stream_capture(const stream_capture&) = delete;
     stream_capture& operator=(const stream_capture&) = delete;
-    ~stream_capture() {
-        if (open_) {
-            cudaGraph_t unfinished = nullptr;
-            (void)cudaStreamEndCapture(stream_, &unfinished); // it is another error that is being told
-            (void)cudaGetLastError();
-            const graph_handle owner(unfinished);
-        }
-    }
-    graph_handle end() {
-        open_ = false;
-        cudaGraph_t made = nullptr;
-        check(cudaStreamEndCapture(stream_, &made), "cudaStreamEndCapture");
-        return graph_handle(made);
-    }
+    ~stream_capture();
+    graph_handle end();
 
 private:
     cudaStream_t stream_;
@@ -87,5 +52,9 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/issue/guards.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -56,71 +56,29 @@ using matrix_handle = handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy
 using preference_handle = handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 using communicator_handle = handle<ncclComm_t, ncclCommDestroy>;
 
-inline stream_handle make_stream(bool urgent = false) {
-    int least = 0;
-    int greatest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-    cudaStream_t s = nullptr;
-    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, urgent ? greatest : least),
-          "cudaStreamCreateWithPriority");
-    return stream_handle(s);
-}
+stream_handle make_stream(bool urgent = false);
 
 /// An event that orders streams and measures no time.
-inline event_handle make_event() {
-    cudaEvent_t e = nullptr;
-    check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    return event_handle(e);
-}
-inline event_handle make_timer() {
-    cudaEvent_t e = nullptr;
-    check(cudaEventCreate(&e), "cudaEventCreate");
-    return event_handle(e);
-}
+event_handle make_event();
+event_handle make_timer();
 
 /// Device memory, zeroed. Throws tessera::error when there is not as much.
-inline device_pointer make_device_memory(index_t bytes) {
-    void* p = nullptr;
-    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
-    const cudaError_t result = cudaMalloc(&p, size);
-    if (result == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError();
-        throw error("tessera: the GPU has no memory for an arena of " + std::to_string(bytes) +
-                    " bytes; use smaller batches or more devices");
-    }
-    check(result, "cudaMalloc");
-    device_pointer owner(p);
-    check(cudaMemset(p, 0, size), "cudaMemset");
-    // Streams of ours do not wait for the default stream, on which the memory is zeroed.
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    return owner;
-}
+device_pointer make_device_memory(index_t bytes);
 
-inline pinned_pointer make_pinned_memory(index_t bytes) {
-    void* p = nullptr;
-    check(cudaMallocHost(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1)), "cudaMallocHost");
-    return pinned_pointer(p);
-}
+pinned_pointer make_pinned_memory(index_t bytes);
 
 /// From the processor's pageable memory to the GPU that is current, on a stream of that GPU; what comes next on any stream finds it there.
 /// (cudaMemcpy may return before the GPU has all of it, and our streams do not wait for its own.)
-inline void copy_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-}
+void copy_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
 
-inline cudnn_handle make_cudnn() {
-    cudnnHandle_t h = nullptr;
-    check(cudnnCreate(&h), "cudnnCreate");
-    return cudnn_handle(h);
-}
+cudnn_handle make_cudnn();
 
-inline cublas_handle make_cublas() {
-    cublasLtHandle_t h = nullptr;
-    check(cublasLtCreate(&h), "cublasLtCreate");
-    return cublas_handle(h);
-}
+cublas_handle make_cublas();
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/issue/handles.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -19,18 +19,7 @@ inline constexpr index_t row_work = 1024;
 /// The number of blocks for rows, and in n[9] how many threads of a block each has, 2^n[9]: some 32 elements for a
 /// thread, fewer where there are few rows. A warp's threads take neighbours in memory: elements of a row, or of rows
 /// that lie between each other.
-inline index_t share_rows(kernel_numbers& n) {
-    constexpr index_t enough = 65536; // threads for any GPU
-    const index_t rows = n.n[0] * n.n[2];
-    index_t& log = n.n[9];
-    for (log = n.n[2] > 1 ? 1 : 5; log < 8; ++log) {
-        const index_t columns = n.n[1] >> log; // of a thread
-        if (columns <= 4 || (columns <= 32 && rows << log >= enough)) {
-            break;
-        }
-    }
-    return (rows + (256 >> log) - 1) / (256 >> log);
-}
+index_t share_rows(kernel_numbers& n);
 
 // clang-format off
 TESSERA_DEVICE_CODE(row_code,
@@ -229,5 +218,9 @@ TYPED_KERNEL(row_leader)
 // clang-format on
 
 } // namespace tessera::cuda::kernels
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/kernels/rows.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -27,29 +27,15 @@ inline constexpr const char* shared_code[] = {kernels::common_code,  kernels::co
 } // namespace detail
 
 /// Some kernels, with what comes before all device code.
-inline std::string source_of(const std::string& kernels) {
-    return std::string(detail::kernel_macros) + kernels::common_code + kernels;
-}
+std::string source_of(const std::string& kernels);
 
 /// The kernels of these rows. Each of them needs the shared code, and none of another's.
-inline std::string kernel_source(row_table rows = rows_of<all_operators>()) {
-    std::string text = detail::kernel_macros;
-    for (const char* code : detail::shared_code) {
-        text += code;
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        bool is_new = true; // several rows of a file have one text
-        for (std::size_t k = 0; k < i; ++k) {
-            is_new = is_new && !(rows[k]->code == rows[i]->code && rows[k]->text == rows[i]->text);
-        }
-        if (is_new) {
-            text += rows[i]->code != nullptr ? rows[i]->code : "";
-            text += rows[i]->text != nullptr ? rows[i]->text() : "";
-        }
-    }
-    return text;
-}
+std::string kernel_source(row_table rows = rows_of<all_operators>());
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/kernels/source.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -32,46 +32,12 @@ public:
     algorithm_table() = default;
     algorithm_table(measure_convolution how, void* context) : measure_(how), context_(context) {}
     /// Products are measured too, from now on.
-    void measure_products(measure_matrix_product how, void* context) {
-        measure_product_ = how;
-        product_context_ = context;
-    }
+    void measure_products(measure_matrix_product how, void* context);
 
     /// `c` without algorithm, multipliers and workspace; returns it with all three.
-    convolution choose(convolution c) {
-        c.algorithm = 0;
-        c.multipliers = math_type_of(c.math);
-        c.workspace = 0;
-        const locked lock(mutex_);
-        for (const auto& [known, choice] : convolutions_) {
-            if (known == c) {
-                return with(c, choice);
-            }
-        }
-        const algorithm_choice choice =
-            measure_ != nullptr ? measure_(context_, c) : algorithm_choice{1, unmeasured, -1, c.multipliers};
-        convolutions_.push_back({c, choice});
-        return with(c, choice);
-    }
+    convolution choose(convolution c);
     /// A product with its workspace and, of what cublasLt proposes for that, what was measured to be fastest, or the first.
-    matrix_product choose(matrix_product m) {
-        m.workspace = product_bytes_;
-        m.algorithm = 0;
-        const matrix_product what = without_scale(m);
-        const locked lock(mutex_);
-        for (const auto& [known, choice] : products_) {
-            if (known == what) {
-                m.algorithm = choice.algorithm;
-                return m;
-            }
-        }
-        if (measure_product_ != nullptr) {
-            const algorithm_choice choice = measure_product_(product_context_, what);
-            products_.push_back({what, choice});
-            m.algorithm = choice.algorithm;
-        }
-        return m;
-    }
+    matrix_product choose(matrix_product m);
     /// Workspace of a matrix product, instead of product_workspace.
     void set_product_workspace(index_t bytes) { product_bytes_ = bytes; }
 
@@ -79,10 +45,7 @@ public:
     void add(const convolution& c, const algorithm_choice& choice) { convolutions_.push_back({c, choice}); }
     void add(const matrix_product& m, const algorithm_choice& choice) { products_.push_back({m, choice}); }
 
-    void forget() {
-        convolutions_.clear();
-        products_.clear();
-    }
+    void forget();
 
     const std::vector<std::pair<convolution, algorithm_choice>>& known() const { return convolutions_; }
     const std::vector<std::pair<matrix_product, algorithm_choice>>& known_products() const { return products_; }
@@ -92,18 +55,10 @@ public:
     static constexpr index_t product_workspace = index_t{32} << 20; ///< NVIDIA recommends 32 MiB on Hopper
 
 private:
-    static convolution with(convolution c, const algorithm_choice& choice) {
-        c.algorithm = choice.algorithm;
-        c.multipliers = choice.multipliers;
-        c.workspace = choice.workspace;
-        return c;
-    }
+    static convolution with(convolution c, const algorithm_choice& choice);
 
     /// The factor of a product does not decide how fast it is.
-    static matrix_product without_scale(matrix_product m) {
-        m.scale = 1;
-        return m;
-    }
+    static matrix_product without_scale(matrix_product m);
 
     measure_convolution measure_ = nullptr;
     void* context_ = nullptr;
@@ -116,5 +71,9 @@ private:
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/measure/algorithms.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

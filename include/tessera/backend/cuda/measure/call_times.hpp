@@ -13,60 +13,26 @@ namespace tessera::cuda {
 
 /// All that a call's time depends on besides the machine: function, sizes, formats and algorithm, and the bytes that it reads (<) and
 /// writes (>). Where its memory lies is no part of it.
-inline std::string key_of(const call& c) {
-    std::string text = function_of(c) + " " + std::visit(detail::size_text(), c.body);
-    for (const memory_use& m : c.memory) {
-        text += (m.write ? " >" : " <") + std::to_string(m.bytes);
-    }
-    return text;
-}
+std::string key_of(const call& c);
 
 /// Measured times of calls, in nanoseconds.
 class call_times {
 public:
     /// 0 where the call has not been measured.
-    index_t find(const std::string& key) const {
-        const auto found = times_.find(key);
-        return found == times_.end() ? 0 : found->second;
-    }
+    index_t find(const std::string& key) const;
     void set(const std::string& key, index_t nanoseconds) { times_[key] = nanoseconds; }
     std::size_t size() const { return times_.size(); }
 
     /// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone,
     /// and so are lines that are damaged. A file that is not there knows nothing. Throws tessera::error where it cannot be read.
-    void read(const std::string& path, const std::string& machine) {
-        add(files::read_if_there(path, detail::most_file_bytes), machine);
-    }
+    void read(const std::string& path, const std::string& machine);
 
     /// Adds what is known to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
     /// tessera::error where it cannot be written.
-    void write(const std::string& path, const std::string& machine) const {
-        files::update(path, detail::most_file_bytes, [&](const std::string& old) {
-            call_times all;
-            all.add(old, machine);
-            for (const auto& [key, time] : times_) {
-                all.set(key, time);
-            }
-            std::string text = machine + "\n";
-            for (const auto& [key, time] : all.times_) {
-                text += std::to_string(time) + " " + key + "\n";
-            }
-            return text;
-        });
-    }
+    void write(const std::string& path, const std::string& machine) const;
 
 private:
-    void add(const std::string& text, const std::string& machine) {
-        detail::for_each_line(text, machine, [&](std::string_view line) {
-            line.remove_suffix(1); // its end
-            index_t time = 0;
-            const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), time);
-            const auto digits = static_cast<std::size_t>(end - line.data());
-            if (problem == std::errc() && time > 0 && digits + 1 < line.size() && line[digits] == ' ') {
-                set(std::string(line.substr(digits + 1)), time);
-            }
-        });
-    }
+    void add(const std::string& text, const std::string& machine);
 
     std::map<std::string, index_t> times_;
 };
@@ -99,5 +65,9 @@ void add_task_times(cost::profile& to, const plan& p, const graph_view& g, const
 }
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/measure/call_times.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -21,27 +21,14 @@ inline constexpr kernel add{"add", true};
 inline constexpr kernel multiply{"multiply", true};
 
 /// at: a, b, to. n: count.
-inline std::string combine_text() {
-    return kernel_text(add.name, op::add_formula, expression::the_result) +
-           kernel_text(multiply.name, op::multiply_formula, expression::the_result) +
-           broadcast_kernels_text(add.name, op::add_formula) +
-           broadcast_kernels_text(multiply.name, op::multiply_formula);
-}
+std::string combine_text();
 
 } // namespace tessera::cuda::kernels
 
 namespace tessera::cuda::detail {
 
 /// a + b or a * b: cuDNN's in fp32. It does not say that it takes bf16.
-inline void combine(const shard_call& s, bool multiplies, memory_use a, memory_use b, memory_use to) {
-    const index_t count = s.volume(s.output());
-    if (s.in_bf16()) {
-        s.to.launch(multiplies ? kernels::multiply : kernels::add, {a, b, to}, count_of(count), count);
-        return;
-    }
-    to_int(count);
-    s.to.add(tensor_operation{multiplies, count}, {a, b, to});
-}
+void combine(const shard_call& s, bool multiplies, memory_use a, memory_use b, memory_use to);
 
 template <bool Multiplies>
 void combine_forward(const shard_call& s) {
@@ -52,21 +39,10 @@ void combine_forward(const shard_call& s) {
 }
 
 /// The gradient of one factor is the output's times the other.
-inline void multiply_backward(const shard_call& s) {
-    if (op::is_broadcast(s.d)) {
-        return expression_backward<op::multiply_record>(s);
-    }
-    for (int k = 0; k < 2; ++k) {
-        if (s.emits(s.input(k))) {
-            combine(s, true, s.gradient(s.output()), s.value(s.input(1 - k)), s.gradient_to(s.input(k)));
-        }
-    }
-}
+void multiply_backward(const shard_call& s);
 
 /// Plans rename the gradient where nothing is broadcast.
-inline void add_backward(const shard_call& s) {
-    op::is_broadcast(s.d) ? expression_backward<op::add_record>(s) : copy_gradients(s);
-}
+void add_backward(const shard_call& s);
 
 /// What the table says of an operator whose calls of a vendor need inputs of one shape.
 template <const op_record& Of>
@@ -104,5 +80,9 @@ inline constexpr operator_row combine_rows[] = {
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/combine.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -15,13 +15,7 @@ namespace tessera::cuda::detail {
 inline void copy_forward(const shard_call& s) { s.to.add(memory_copy{}, {s.value(s.input()), s.value_to(s.output())}); }
 
 /// The gradient of each input is that of the output.
-inline void copy_gradients(const shard_call& s) {
-    for (int k = 0; s.input(k) >= 0; ++k) {
-        if (s.emits(s.input(k))) {
-            s.to.add(memory_copy{}, {s.gradient(s.output()), s.gradient_to(s.input(k))});
-        }
-    }
-}
+void copy_gradients(const shard_call& s);
 
 } // namespace tessera::cuda::detail
 
@@ -61,5 +55,9 @@ inline constexpr operator_row crop_row{
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/copy.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

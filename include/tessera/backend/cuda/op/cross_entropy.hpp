@@ -64,50 +64,11 @@ TYPED_KERNEL(softmax_gradient)
 namespace tessera::cuda::detail {
 
 /// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.
-inline kernel_numbers class_numbers(const shard_call& s) {
-    const box x = s.region_of(s.input());
-    if (x.rank == 3) {
-        kernel_numbers n;
-        n.n[0] = x.dim[0].size() * x.dim[1].size();
-        n.n[1] = x.dim[2].size();
-        n.n[2] = 1;
-        n.n[3] = x.dim[2].begin;
-        return n;
-    }
-    kernel_numbers n = channel_numbers(s, s.input());
-    n.n[3] = x.dim[1].begin;
-    return n;
-}
+kernel_numbers class_numbers(const shard_call& s);
 
-inline void cross_entropy_forward(const shard_call& s) {
-    kernel_numbers n = class_numbers(s);
-    const index_t rows = n.n[0] * n.n[2];
-    const index_t blocks = kernels::share_rows(n);
-    const memory_use logits = s.value(s.input());
-    const int largest = s.intermediate(0);
-    const int total = s.intermediate(1);
-    if (s.call.first_nest == 0) {
-        s.to.launch_blocks(kernels::row_maximum, {logits, s.value_to(largest)}, n, blocks, kernels::row_work);
-    }
-    if (s.call.first_nest <= 1 && s.call.last_nest >= 1) {
-        s.to.launch_blocks(kernels::row_exponentials, {logits, s.value(largest), s.value_to(total)}, n, blocks,
-                           kernels::row_work);
-    }
-    if (s.call.last_nest == 2) {
-        s.to.launch(kernels::row_loss,
-                    {logits, s.value(s.input(1)), s.value(largest), s.value(total), s.value_to(s.output())}, n, rows);
-    }
-}
+void cross_entropy_forward(const shard_call& s);
 
-inline void cross_entropy_backward(const shard_call& s) {
-    kernel_numbers n = class_numbers(s);
-    n.f[0] = s.call.loss_scale;
-    const index_t blocks = kernels::share_rows(n);
-    s.to.launch_blocks(kernels::softmax_gradient,
-                       {s.value(s.input()), s.value(s.input(1)), s.value(s.intermediate(0)), s.value(s.intermediate(1)),
-                        s.gradient_to(s.input())},
-                       n, blocks, kernels::row_work);
-}
+void cross_entropy_backward(const shard_call& s);
 
 } // namespace tessera::cuda::detail
 
@@ -124,5 +85,9 @@ inline constexpr operator_row cross_entropy_row{
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/cross_entropy.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -69,27 +69,10 @@ TYPED_KERNEL(group_input_gradient)
 
 namespace tessera::cuda::detail {
 
-inline kernel_numbers group_numbers(const shard_call& s) {
-    const auto own = s.attributes().as<op::group_norm_attributes>();
-    const shape& x = s.d.operands[s.input()].extents;
-    const index_t groups = s.size(s.intermediate(0), 2);
-    kernel_numbers n;
-    n.n[0] = s.size(s.input(), 0) * groups;
-    n.n[1] = s.volume(s.input()) / n.n[0];
-    n.n[2] = s.size(s.input(), 2) * s.size(s.input(), 3);
-    n.n[3] = groups;
-    const index_t elements = x.volume() / x[0] / own.groups;
-    n.f[0] = static_cast<double>(elements);
-    n.f[1] = own.epsilon;
-    return n;
-}
+kernel_numbers group_numbers(const shard_call& s);
 
 /// dy stands in for what is not read.
-inline void group_shift_gradient(const shard_call& s, const kernel_numbers& n, const memory_use& dy) {
-    kernel_numbers plain = n;
-    plain.n[4] = 1;
-    launch_by_channels(s, kernels::group_scale_gradient, {dy, dy, dy, s.gradient_to(s.parameter(1))}, plain);
-}
+void group_shift_gradient(const shard_call& s, const kernel_numbers& n, const memory_use& dy);
 
 inline constexpr row_norm group_norm{kernels::group_normalize,
                                      kernels::group_statistics_gradient,
@@ -113,5 +96,9 @@ inline constexpr operator_row group_norm_row{
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/group_norm.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -57,20 +57,10 @@ TYPED_KERNEL(layer_input_gradient)
 
 namespace tessera::cuda::detail {
 
-inline kernel_numbers layer_numbers(const shard_call& s) {
-    const shape& x = s.d.operands[s.input()].extents;
-    kernel_numbers n = row_numbers(s, s.input());
-    n.f[0] = static_cast<double>(x[x.rank - 1]);
-    n.f[1] = s.attributes().as<op::layer_norm_attributes>().epsilon;
-    return n;
-}
+kernel_numbers layer_numbers(const shard_call& s);
 
 /// As of batch norm: dy stands in for what the sums do not need.
-inline void layer_shift_gradient(const shard_call& s, const kernel_numbers& n, const memory_use& dy) {
-    kernel_numbers columns = n;
-    columns.n[3] = 4;
-    s.to.launch_channels(kernels::statistics_gradient, {dy, dy, dy}, {dy, dy, s.gradient_to(s.parameter(1))}, columns);
-}
+void layer_shift_gradient(const shard_call& s, const kernel_numbers& n, const memory_use& dy);
 
 inline constexpr row_norm layer_norm{kernels::layer_normalize,
                                      kernels::layer_statistics_gradient,
@@ -95,5 +85,9 @@ inline constexpr operator_row layer_norm_row{
 };
 
 } // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/layer_norm.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -43,11 +43,8 @@ void row_norm_forward(const shard_call& s) {
 }
 
 /// Of gamma: a block for each of its elements.
-inline void launch_by_channels(const shard_call& s, const kernel& which, const std::vector<memory_use>& memory,
-                               const kernel_numbers& n) {
-    const index_t channels = s.volume(s.parameter(0));
-    s.to.launch_blocks(which, memory, n, channels, s.volume(s.input()) / channels);
-}
+void launch_by_channels(const shard_call& s, const kernel& which, const std::vector<memory_use>& memory,
+                        const kernel_numbers& n);
 
 template <const row_norm& Norm>
 void row_norm_backward(const shard_call& s) {
@@ -76,5 +73,9 @@ void row_norm_backward(const shard_call& s) {
 }
 
 } // namespace tessera::cuda::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/row_norm.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -65,50 +65,15 @@ struct decisions {
 class chooser {
 public:
     chooser(const plan& p, const graph_view& g, const std::vector<description>& descriptions,
-            const parameter_store* store, catalog& c, tuning how, std::uint64_t seed, bool takes_norms = false)
-        : p_(p), g_(g), descriptions_(descriptions), store_(store), catalog_(c), how_(how), seed_(seed),
-          takes_norms_(takes_norms) {}
+            const parameter_store* store, catalog& c, tuning how, std::uint64_t seed, bool takes_norms = false);
 
-    decisions run() {
-        decisions d = decide();
-        while (!are_right(d)) { // what is wrong is no candidate the next time
-            groups_.clear();
-            costs_.clear();
-            passed_.clear();
-            touched_.clear();
-            d = decide();
-        }
-        store_parameters(d);
-        return d;
-    }
+    decisions run();
 
 private:
-    decisions decide() {
-        make_groups();
-        link();
-        choose();
-        decisions d;
-        d.tasks.resize(p_.tasks.size());
-        for (const group& x : groups_) {
-            for (const group::leg& leg : x.legs) {
-                for (int t : leg.tasks) {
-                    d.tasks[at(t)] = option_for(t, leg.options[at(x.chosen)]);
-                }
-            }
-        }
-        return d;
-    }
+    decisions decide();
 
     /// Checks what was chosen, for shapes at which nobody has looked yet.
-    bool are_right(const decisions& d) {
-        bool all = true;
-        for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-            const task& t = p_.tasks[i];
-            all = (t.kind != task_kind::compute || t.what == pass::update || catalog_.is_right(call(t), d.tasks[i])) &&
-                  all;
-        }
-        return all;
-    }
+    bool are_right(const decisions& d);
 
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     const tile& tile_at(int t) const { return p_.tiles[at(t)]; }
@@ -126,13 +91,8 @@ private:
     void link();
     passed& parameter(int tensor, const box& part);
     int stored_format(int tensor, const box& part) const;
-    static int format_in(const place& x, const candidate& k) {
-        return x.gradient ? k.gradient[x.operand] : k.value[x.operand];
-    }
-    int format_in(const place& x) const {
-        const group& g = groups_[at(x.group)];
-        return format_in(x, g.legs[at(x.leg)].options[at(g.chosen)]);
-    }
+    static int format_in(const place& x, const candidate& k);
+    int format_in(const place& x) const;
 
     double reorder(int from, int to, const shape& extents);
     double cost(const passed& x);
@@ -171,5 +131,9 @@ private:
 };
 
 } // namespace tessera::host::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/choose/chooser.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

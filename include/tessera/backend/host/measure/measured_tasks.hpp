@@ -15,17 +15,7 @@ public:
         : backend_(b), team_(team), clock_(b, team_.threads(), {.rounds = 5}) {}
 
     /// Seconds that a step of a bound and finished plan will take. What its compute tasks take is remembered for times().
-    double predict(const plan& p, const graph_view& g) {
-        clock_.learn(p, g);
-        const plan_times t = clock_.times(p, g);
-        for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            if (p.tasks[i].kind == task_kind::compute && p.tasks[i].what != pass::update) {
-                known_.set(simulation::signature_of(g, p.tiles, p.tasks[i]), t.tasks[i].alone);
-            }
-        }
-        const simulation::thread_costs around = thread_costs_of(backend_, team_, p.devices);
-        return static_cast<double>(simulation::simulate(p, t.tasks, around).makespan) * 1e-9;
-    }
+    double predict(const plan& p, const graph_view& g);
 
     /// This host as a machine.
     device_graph machine() { return this_host(backend_, team_); }
@@ -43,5 +33,9 @@ private:
 inline measured_tasks measured_tasks_of(backend& b, const local_devices& team) { return measured_tasks(b, team); }
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/measure/measured_tasks.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

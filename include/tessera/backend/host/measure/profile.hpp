@@ -25,135 +25,37 @@ public:
     profile() = default;
     /// Reads the file if there is one. A file from another library version or machine is left alone and measured anew. Throws tessera::error for
     /// what is not a profile, so that it is not overwritten, for a folder or a device, and for more than most_profile_bytes.
-    explicit profile(std::string path) {
-        if (!path.empty()) {
-            times_ = entries_of(files::read_if_there(path, most_profile_bytes), path);
-            path_ = static_cast<std::string&&>(path);
-        }
-    }
+    explicit profile(std::string path);
     ~profile() { save(); }
     profile(const profile&) = delete;
     profile& operator=(const profile&) = delete;
 
-    const double* find(const std::string& name) const {
-        const auto it = place(name);
-        return it == times_.end() || it->name != name ? nullptr : &it->seconds;
-    }
+    const double* find(const std::string& name) const;
     /// In a group of processes: the longest of all that they add, which all do in one order.
-    void add(const std::string& name, double seconds) {
-        group_ != nullptr ? group_->agree_on_most({&seconds, 1}) : void();
-        times_.insert(place(name), {name, seconds});
-        changed_ = true;
-    }
+    void add(const std::string& name, double seconds);
     std::size_t size() const { return times_.size(); }
 
     /// From now on all processes of a group know the same, which is what rank 0 knows and what they add; null: each what it adds. All call it. Rank 0
     /// alone writes the file.
-    void agree_over(process_group* group) {
-        group_ = group;
-        if (group == nullptr) {
-            return;
-        }
-        saves_ = group->rank() == 0;
-        std::string all;
-        for (const entry& e : times_) {
-            char seconds[40];
-            print_to(seconds, sizeof seconds, "%a ", e.seconds); // every bit
-            all += seconds + e.name + "\n";
-        }
-        group->take_from_first(all);
-        times_.clear();
-        for (const std::string& line : lines_of(all)) {
-            double seconds = 0;
-            const std::size_t end = read_number(line, seconds);
-            times_.push_back({line.substr(end + 1), seconds});
-        }
-    }
+    void agree_over(process_group* group);
 
     /// Adds what was measured to the file, which keeps what other processes have added meanwhile.
-    void save() noexcept {
-        if (path_.empty() || !changed_ || !saves_) {
-            return;
-        }
-        try {
-            files::update(path_, most_profile_bytes, [&](const std::string& old) {
-                std::vector<entry> all = entries_of(old, path_);
-                all.insert(all.begin(), times_.begin(), times_.end()); // ours first: they are the ones that stay
-                std::stable_sort(all.begin(), all.end(),
-                                 [](const entry& a, const entry& b) { return a.name < b.name; });
-                std::string text = header() + "\n";
-                for (std::size_t i = 0; i < all.size(); ++i) {
-                    if (i == 0 || all[i].name != all[i - 1].name) {
-                        char seconds[32];
-                        print_to(seconds, sizeof seconds, "%.9g ", all[i].seconds);
-                        text += seconds + all[i].name + "\n";
-                    }
-                }
-                return text;
-            });
-            changed_ = false;
-        } catch (...) { // a profile that cannot be written costs time, nothing else
-        }
-    }
+    void save() noexcept;
 
 private:
-    static std::string header() {
-        const dnnl_version_t* v = dnnl_version();
-        std::string text = "tessera-profile 2 onednn " + std::to_string(v->major) + "." + std::to_string(v->minor) +
-                           "." + std::to_string(v->patch) + " isa " +
-                           std::to_string(static_cast<int>(dnnl_get_effective_cpu_isa())) + " threads 1 cpu ";
-        for (const std::string& line : lines_of(files::read_if_there("/proc/cpuinfo"))) {
-            if (line.rfind("model name", 0) == 0) {
-                return text + line.substr(line.find(':') + 2);
-            }
-        }
-        return text + "unknown";
-    }
+    static std::string header();
 
     struct entry {
         std::string name;
         double seconds = 0;
     };
 
-    typename std::vector<entry>::const_iterator place(const std::string& name) const {
-        return std::lower_bound(times_.begin(), times_.end(), name,
-                                [](const entry& e, const std::string& n) { return e.name < n; });
-    }
+    typename std::vector<entry>::const_iterator place(const std::string& name) const;
 
-    static std::vector<std::string> lines_of(const std::string& text) {
-        std::vector<std::string> lines;
-        for (std::size_t begin = 0; begin < text.size();) {
-            std::size_t end = text.find('\n', begin);
-            end = end == std::string::npos ? text.size() : end;
-            lines.push_back(text.substr(begin, end - begin));
-            begin = end + 1;
-        }
-        return lines;
-    }
+    static std::vector<std::string> lines_of(const std::string& text);
 
     /// What a profile's text says, by name; nothing where it is damaged or of another library or machine, for that is measured anew.
-    static std::vector<entry> entries_of(const std::string& text, const std::string& path) {
-        std::vector<entry> all;
-        const std::vector<std::string> lines = lines_of(text);
-        if (lines.empty()) {
-            return all;
-        }
-        if (lines[0].rfind("tessera-profile ", 0) != 0) {
-            throw error("tessera: " + path + " is not a profile; name another file or remove it");
-        }
-        const bool current = lines[0] == header();
-        for (std::size_t i = 1; i < lines.size() && current; ++i) {
-            double seconds = 0;
-            const std::size_t end = read_number(lines[i], seconds);
-            if (!(seconds > 0 && seconds < 1e9) || end == lines[i].size() || lines[i][end] != ' ') {
-                return {};
-            }
-            all.push_back({lines[i].substr(end + 1), seconds});
-        }
-        const auto before = [](const entry& a, const entry& b) { return a.name < b.name; };
-        std::sort(all.begin(), all.end(), before);
-        return all;
-    }
+    static std::vector<entry> entries_of(const std::string& text, const std::string& path);
 
     std::string path_;
     std::vector<entry> times_; ///< by name
@@ -163,5 +65,9 @@ private:
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/measure/profile.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -17,16 +17,12 @@ namespace tessera::host {
 inline constexpr std::size_t headroom_bytes = std::size_t{64} << 20U;
 
 /// Throws tessera::error unless so much more memory can be had (none is taken; some microseconds).
-inline void require_headroom() {
-    void* const there = mmap(nullptr, headroom_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (there == MAP_FAILED) {
-        throw error("tessera: less than " + std::to_string(headroom_bytes >> 20U) +
-                    " MB of memory are left, which oneDNN takes for what it prepares; use smaller batches or fewer "
-                    "devices, or raise the limit of the process");
-    }
-    munmap(there, headroom_bytes);
-}
+void require_headroom();
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/onednn/headroom.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

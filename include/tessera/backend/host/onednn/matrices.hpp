@@ -19,31 +19,15 @@ struct matrix_view {
 
 /// c = factor * a * b + keep * c. One stride of every matrix is 1: the last dimension of a plain tile belongs to its rows
 /// or columns.
-inline void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor,
-                              float keep = 0) {
-    if (c.column_stride != 1) {
-        return multiply_matrices(b.transposed(), a.transposed(), c.transposed(), factor, keep);
-    }
-    const single_thread alone;
-    static thread_local const bool ready = (require_headroom(), true); // some is made at the first call
-    static_cast<void>(ready);
-    const auto leading = [](const matrix_view& m) {
-        const bool by_rows = m.column_stride == 1;
-        const index_t stride = by_rows ? m.row_stride : m.column_stride;
-        const index_t least = by_rows ? m.columns : m.rows;
-        return stride > least ? stride : least; // of a single row or column no stride is taken
-    };
-    check(dnnl_sgemm(a.column_stride == 1 ? 'N' : 'T', b.column_stride == 1 ? 'N' : 'T', c.rows, c.columns, a.columns,
-                     factor, a.data, leading(a), b.data, leading(b), keep, c.data, leading(c)),
-          "dnnl_sgemm");
-}
+void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor, float keep = 0);
 
 /// The one way of operators that do this with plain tiles.
-inline void add_matrices(const compute_call& c, format_table&, std::vector<candidate>& out) {
-    out.push_back(in_format(c, format::plain));
-    out.back().engine = engine_kind::onednn;
-}
+void add_matrices(const compute_call& c, format_table&, std::vector<candidate>& out);
 
 } // namespace tessera::host::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/onednn/matrices.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

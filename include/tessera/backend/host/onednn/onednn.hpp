@@ -18,31 +18,12 @@ using unique_memory = owned<dnnl_memory, detail::destroy_with<dnnl_memory_destro
 using unique_stream = owned<dnnl_stream, detail::destroy_with<dnnl_stream_destroy>>;
 
 /// The one engine of the process: memory made with another engine than the primitive's cannot be used.
-inline dnnl_engine_t engine() {
-    static const dnnl_engine_t e = [] {
-        dnnl_engine_t made = nullptr;
-        check(dnnl_engine_create(&made, dnnl_cpu, 0), "dnnl_engine_create");
-        return made;
-    }();
-    return e;
-}
+dnnl_engine_t engine();
 
-inline unique_stream make_stream() {
-    dnnl_stream_t s = nullptr;
-    check(dnnl_stream_create(&s, engine(), dnnl_stream_default_flags), "dnnl_stream_create");
-    return unique_stream(s);
-}
+unique_stream make_stream();
 
 /// Scratch memory is handed in by the caller: the library's own is bound to the thread that created the primitive.
-inline dnnl_primitive_attr_t user_scratchpad() {
-    static const dnnl_primitive_attr_t a = [] {
-        dnnl_primitive_attr_t made = nullptr;
-        check(dnnl_primitive_attr_create(&made), "dnnl_primitive_attr_create");
-        check(dnnl_primitive_attr_set_scratchpad_mode(made, dnnl_scratchpad_mode_user), "set_scratchpad_mode");
-        return made;
-    }();
-    return a;
-}
+dnnl_primitive_attr_t user_scratchpad();
 
 /// The primitive descriptor that `make(primitive_descs)` returns for a pass, or null where oneDNN has none or (unless it only serves as a hint)
 /// only its reference implementation.
@@ -63,23 +44,11 @@ unique_primitive_desc make_primitive_desc(direction way, const unique_primitive_
     return pd;
 }
 
-inline tensor_desc query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0) {
-    return tensor_desc(dnnl_primitive_desc_query_md(pd.get(), what, index));
-}
+tensor_desc query(const unique_primitive_desc& pd, dnnl_query_t what, int index = 0);
 
-inline std::string implementation_name(const unique_primitive_desc& pd) {
-    const char* name = nullptr;
-    check(dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name), "query impl_info_str");
-    return name;
-}
+std::string implementation_name(const unique_primitive_desc& pd);
 
-inline tensor_desc memory_desc(const shape& s, dnnl_format_tag_t tag) {
-    dnnl_dims_t dims{};
-    for (int d = 0; d < s.rank; ++d) {
-        dims[d] = s[d];
-    }
-    return tensor_desc(s.rank, dims, tag);
-}
+tensor_desc memory_desc(const shape& s, dnnl_format_tag_t tag);
 
 /// A primitive with the memory that it works on, made once and executed every step.
 struct primitive_job {
@@ -89,13 +58,7 @@ struct primitive_job {
     dnnl_stream_t stream = nullptr;
     mutable bool has_run = false;
 
-    void make(const unique_primitive_desc& pd) {
-        const single_thread alone;
-        dnnl_primitive_t p = nullptr;
-        require_headroom();
-        check(dnnl_primitive_create(&p, pd.get()), "dnnl_primitive_create");
-        primitive.reset(p);
-    }
+    void make(const unique_primitive_desc& pd);
     template <class Data>
     void bind(int argument, const tensor_desc& md, Data* data) {
         if (md.get() == nullptr) {
@@ -106,17 +69,13 @@ struct primitive_job {
         memories.emplace_back(m);
         arguments.push_back({argument, m});
     }
-    void execute() const {
-        if (!has_run) {
-            require_headroom(); // some is made at the first run
-            has_run = true;
-        }
-        const single_thread alone;
-        check(dnnl_primitive_execute(primitive.get(), stream, static_cast<int>(arguments.size()), arguments.data()),
-              "dnnl_primitive_execute");
-    }
+    void execute() const;
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/onednn/onednn.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

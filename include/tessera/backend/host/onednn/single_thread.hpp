@@ -14,23 +14,19 @@ namespace tessera::host {
 /// While it lives, OpenMP has one thread for what this thread starts; afterwards as many as before.
 class single_thread {
 public:
-    single_thread() : before_(tessera_omp_get_max_threads()) {
-        if (before_ != 1) {
-            tessera_omp_set_num_threads(1);
-        }
-    }
+    single_thread();
     single_thread(const single_thread&) = delete;
     single_thread& operator=(const single_thread&) = delete;
-    ~single_thread() {
-        if (before_ != 1) {
-            tessera_omp_set_num_threads(before_);
-        }
-    }
+    ~single_thread();
 
 private:
     int before_;
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/onednn/single_thread.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

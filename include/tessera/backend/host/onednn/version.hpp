@@ -18,13 +18,7 @@
 
 namespace tessera::host {
 
-inline void check(dnnl_status_t status, const char* call) {
-    if (status != dnnl_success) {
-        throw error("tessera: oneDNN's " + std::string(call) + " failed with status " +
-                    std::to_string(static_cast<int>(status)) +
-                    (status == dnnl_unimplemented ? " (no implementation for these shapes)" : ""));
-    }
-}
+void check(dnnl_status_t status, const char* call);
 
 namespace detail {
 
@@ -172,25 +166,15 @@ private:
 
 #endif
 
-inline bool operator==(const tensor_desc& a, const tensor_desc& b) {
-    return dnnl_memory_desc_equal(a.get(), b.get()) != 0;
-}
-inline index_t bytes_of(const tensor_desc& d) {
-    return d.rank() > 0 ? static_cast<index_t>(dnnl_memory_desc_get_size(d.get())) : 0;
-}
+bool operator==(const tensor_desc& a, const tensor_desc& b);
+index_t bytes_of(const tensor_desc& d);
 /// Last dimension fastest. Weights of groups of volumes have one dimension more than any tensor of a network.
 constexpr dnnl_format_tag_t plain_tag(int rank) {
     constexpr dnnl_format_tag_t tags[] = {dnnl_a, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
     return tags[rank];
 }
 /// The same extents, last dimension fastest.
-inline tensor_desc plain_like(const tensor_desc& d) {
-    dnnl_dims_t dims = {1};
-    for (int k = 0; k < d.rank(); ++k) {
-        dims[k] = d.extent(k);
-    }
-    return tensor_desc(d.rank() > 0 ? d.rank() : 1, dims, plain_tag(d.rank()));
-}
+tensor_desc plain_like(const tensor_desc& d);
 
 /// Steps, distances (0: side by side) and padding of a window in each of its dimensions.
 struct window_steps {
@@ -309,12 +293,14 @@ private:
 
 private:
 #endif
-    dnnl_prop_kind_t kind() const {
-        return way == direction::inference ? dnnl_forward_inference : dnnl_forward_training;
-    }
+    dnnl_prop_kind_t kind() const;
     static desc_handle handle(const tensor_desc* d) { return d == nullptr ? nullptr : d->get(); }
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/onednn/version.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

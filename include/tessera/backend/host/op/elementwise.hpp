@@ -44,28 +44,9 @@ class element_job : public job {
 protected:
     static constexpr int most_leaves = expression::most_inputs + 2 + expression::most_attributes;
 
-    element_job(const bound_call& b, const format_table& table)
-        : b_(b), out_(b.call.d->output()), attributes_(attributes_as_floats(b.call.attributes)),
-          scale_(static_cast<float>(b.call.loss_scale)) {
-        int f = -1; // of any operand: they all have it, and of a loss some passes have no output
-        for (int o = 0; o <= out_; ++o) {
-            f = b.how.value[o] >= 0 ? b.how.value[o] : b.how.gradient[o] >= 0 ? b.how.gradient[o] : f;
-        }
-        count_ = static_cast<std::ptrdiff_t>(
-            table.bytes(f, region(*b.call.d, out_, b.call.ranges).extents(), element::f32) / 4);
-    }
+    element_job(const bound_call& b, const format_table& table);
     /// The arrays of the inputs, the output, its gradient, and of every attribute.
-    void set_leaves(const float* (&from)[most_leaves]) const {
-        const compute_call& c = b_.call;
-        using detail::floats;
-        for (int k = 0; k <= out_; ++k) {
-            from[k] = floats(c.value[k].data);
-        }
-        from[out_ + 1] = c.d->facts.loss ? &scale_ : floats(c.gradient[out_].data);
-        for (int k = 0; k < expression::most_attributes; ++k) {
-            from[out_ + 2 + k] = attributes_.data() + k;
-        }
-    }
+    void set_leaves(const float* (&from)[most_leaves]) const;
 
     bound_call b_;
     int out_;
@@ -79,20 +60,7 @@ class elementwise_job : public element_job {
 public:
     elementwise_job(const bound_call& b, const format_table& table, const elementwise_kernels& how)
         : element_job(b, table), how_(how) {}
-    void run(const run_state&) override {
-        const compute_call& c = b_.call;
-        const float* from[most_leaves] = {};
-        set_leaves(from);
-        if (is_forward(c.what)) {
-            how_.forward(from, detail::floats(c.value[out_].data), count_);
-            return;
-        }
-        for (int o = 0; o < out_; ++o) {
-            if (has(c.emits, o)) {
-                how_.backward[o](from, detail::floats(c.gradient[o].data), count_);
-            }
-        }
-    }
+    void run(const run_state&) override;
 
 private:
     const elementwise_kernels& how_;
@@ -101,27 +69,8 @@ private:
 /// By the nodes of a formula that was not there when the program was compiled.
 class formula_job : public element_job {
 public:
-    formula_job(const bound_call& b, const format_table& table) : element_job(b, table) {
-        const compute_call& c = b.call;
-        fixed_vector<int, expression::most_inputs> roots;
-        for (int o = 0; o < out_ && !is_forward(c.what); ++o) {
-            if (has(c.emits, o)) {
-                roots.push_back(o);
-            }
-        }
-        if (is_forward(c.what)) {
-            roots.push_back(expression::the_result);
-        }
-        for (const int which : roots) {
-            to_.push_back(detail::floats(which < 0 ? c.value[out_].data : c.gradient[which].data));
-        }
-        steps_ = formula_steps(*record_of(c.attributes).formula, roots, c.attributes);
-    }
-    void run(const run_state&) override {
-        const float* from[most_leaves] = {};
-        set_leaves(from);
-        steps_.run(from, to_.items, count_);
-    }
+    formula_job(const bound_call& b, const format_table& table);
+    void run(const run_state&) override;
 
 private:
     formula_steps steps_;
@@ -132,36 +81,11 @@ namespace detail {
 
 /// Whether a use of an operator makes 0 of zeros, forward and backward (0 / sqrt(0) is none); of one that is no
 /// expression nobody knows.
-inline bool keeps_zero(const op_attributes& a) {
-    const op_record& r = record_of(a);
-    bool all = r.formula != nullptr;
-    for (int which = expression::the_result; all && which < r.formula->inputs; ++which) {
-        reference::detail::formula_loop<float> loop(*r.formula, which, a);
-        all = *loop(1, [](int, float* to) { *to = 0; }) == 0;
-    }
-    return all;
-}
+bool keeps_zero(const op_attributes& a);
 
 /// All operands in one format, which is any that has its elements' zeros where it is longer than they are; plain where
 /// inputs are broadcast.
-inline void add_elementwise_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out) {
-    if (op::is_broadcast(*c.d) || c.d->facts.loss) { // a loss's gradient is no zero where blocks are filled up
-        return add_in_plain(c, table, out);
-    }
-    const bool images = c.d->operands[0].extents.rank >= 4;
-    for (const int f : {format::plain, format::channels_last, format::samples16, format::channels16}) {
-        if ((!images && (f == format::channels_last || f == format::channels16)) ||
-            (f == format::channels16 && !keeps_zero(c.attributes))) {
-            continue; // the zeros that fill up blocks of channels must stay zeros
-        }
-        candidate e = in_samples(c);
-        for (int o = 0; o < c.d->operands.size(); ++o) {
-            e.value[o] = e.value[o] >= 0 ? f : -1;
-            e.gradient[o] = e.gradient[o] >= 0 ? f : -1;
-        }
-        out.push_back(e);
-    }
-}
+void add_elementwise_candidates(const compute_call& c, format_table& table, std::vector<candidate>& out);
 
 template <const elementwise_kernels& Kernels>
 owned<job> make_elementwise_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
@@ -169,11 +93,7 @@ owned<job> make_elementwise_job(const bound_call& b, const format_table& table, 
                                        : owned<job>(new elementwise_job(b, table, Kernels));
 }
 
-inline owned<job> make_formula_job(const bound_call& b, const format_table& table, dnnl_stream_t) {
-    return op::is_broadcast(*b.call.d)
-               ? owned<job>(new broadcast_job<steps_by_number>(b, steps_by_number(b.call.attributes)))
-               : owned<job>(new formula_job(b, table));
-}
+owned<job> make_formula_job(const bound_call& b, const format_table& table, dnnl_stream_t);
 
 } // namespace detail
 
@@ -234,5 +154,9 @@ inline constexpr row_list elementwise_rows{
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/elementwise.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

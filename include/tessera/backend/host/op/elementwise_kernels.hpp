@@ -43,21 +43,16 @@ inline constexpr elementwise_kernels kernels_of{kernels::run_formula<F, expressi
 struct kernels_by_number {
     const elementwise_kernels* of = nullptr;
 
-    void operator()(int which, const float* const* from, float* to, std::ptrdiff_t count) const noexcept {
-        (which < 0 ? of->forward : of->backward[which])(from, to, count);
-    }
+    void operator()(int which, const float* const* from, float* to, std::ptrdiff_t count) const noexcept;
 };
 
 /// The attributes of an expression as its kernels take them.
-inline std::array<float, expression::most_attributes> attributes_as_floats(const op_attributes& a) {
-    const auto own = a.as<op::expression_attributes>();
-    std::array<float, expression::most_attributes> numbers{};
-    for (std::size_t k = 0; k < numbers.size(); ++k) {
-        numbers[k] = static_cast<float>(own.number[k]);
-    }
-    return numbers;
-}
+std::array<float, expression::most_attributes> attributes_as_floats(const op_attributes& a);
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/elementwise_kernels.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

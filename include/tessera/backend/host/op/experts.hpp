@@ -13,50 +13,20 @@ namespace tessera::host {
 
 class expert_job : public job {
 public:
-    explicit expert_job(const bound_call& b) : c_(b.call) {
-        for (int o = 0; o < 3; ++o) {
-            values_[o] = reference::detail::place(c_.d->operands[o], c_.value[o].region);
-            gradients_[o] = reference::detail::place(c_.d->operands[o], c_.gradient[o].region);
-        }
-    }
+    explicit expert_job(const bound_call& b);
 
     const char* computed_by() const override { return "oneDNN sgemm"; }
-    void run(const run_state&) override {
-        const interval samples = c_.ranges[0];
-        for (index_t e = c_.ranges[1].begin; e < c_.ranges[1].end; ++e) {
-            for (index_t n = samples.begin; n < samples.end; ++n) {
-                if (is_forward(c_.what)) {
-                    detail::multiply_matrices(rows(input, false, n, e), weights(false, e).transposed(),
-                                              rows(output, false, n, e), 1);
-                } else if (has(c_.emits, input)) {
-                    detail::multiply_matrices(rows(output, true, n, e), weights(false, e), rows(input, true, n, e), 1);
-                } else {
-                    detail::multiply_matrices(rows(output, true, n, e).transposed(), rows(input, false, n, e),
-                                              weights(true, e), 1, n == samples.begin ? 0.0F : 1.0F);
-                }
-            }
-        }
-    }
+    void run(const run_state&) override;
 
 private:
     // Operands, and loops besides samples and experts (op/expert.hpp).
     static constexpr int input = 0, weight = 1, output = 2;
     static constexpr int slot = 2, outputs = 3, inputs = 4;
 
-    detail::matrix_view rows(int o, bool gradient, index_t n, index_t e) const {
-        return view(o, gradient, n, e, slot, o == input ? inputs : outputs);
-    }
-    detail::matrix_view weights(bool gradient, index_t e) const {
-        return view(weight, gradient, 0, e, outputs, inputs);
-    }
+    detail::matrix_view rows(int o, bool gradient, index_t n, index_t e) const;
+    detail::matrix_view weights(bool gradient, index_t e) const;
 
-    detail::matrix_view view(int o, bool gradient, index_t n, index_t e, int row, int column) const {
-        const reference::detail::cursor& at = gradient ? gradients_[o] : values_[o];
-        const index_t first = at.base + n * at.step[0] + e * at.step[1] + c_.ranges[row].begin * at.step[row] +
-                              c_.ranges[column].begin * at.step[column];
-        return {detail::floats(gradient ? c_.gradient[o].data : c_.value[o].data) + first, c_.ranges[row].size(),
-                c_.ranges[column].size(), at.step[row], at.step[column]};
-    }
+    detail::matrix_view view(int o, bool gradient, index_t n, index_t e, int row, int column) const;
 
     compute_call c_;
     reference::detail::cursor values_[3], gradients_[3];
@@ -80,5 +50,9 @@ inline constexpr row_list expert_rows{
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/experts.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

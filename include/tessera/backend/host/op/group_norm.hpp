@@ -10,19 +10,7 @@ namespace tessera::host {
 
 namespace detail {
 
-inline norm_rows group_norm_rows_of(const compute_call& c) {
-    const auto own = c.attributes.as<op::group_norm_attributes>();
-    const shape x = region(*c.d, c.d->output(), c.ranges).extents();
-    const shape& whole = c.d->operands[0].extents;
-    norm_rows r;
-    r.groups = c.ranges[c.d->find_loop(loop_name::channel)].size();
-    r.rows = x[0] * r.groups;
-    r.channels = x[1] / r.groups;
-    r.plane = x[2] * x[3];
-    r.elements = whole.volume() / whole[0] / own.groups;
-    r.epsilon = own.epsilon;
-    return r;
-}
+norm_rows group_norm_rows_of(const compute_call& c);
 
 } // namespace detail
 
@@ -38,5 +26,9 @@ inline constexpr row_list group_norm_rows{
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/group_norm.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -11,15 +11,7 @@ namespace tessera::host {
 namespace detail {
 
 /// A row's elements are its channels.
-inline norm_rows layer_norm_rows_of(const compute_call& c) {
-    const shape x = region(*c.d, c.d->output(), c.ranges).extents();
-    norm_rows r;
-    r.channels = x[x.rank - 1];
-    r.rows = x.volume() / r.channels;
-    r.elements = c.d->operands[0].extents[x.rank - 1];
-    r.epsilon = c.attributes.as<op::layer_norm_attributes>().epsilon;
-    return r;
-}
+norm_rows layer_norm_rows_of(const compute_call& c);
 
 } // namespace detail
 
@@ -35,5 +27,9 @@ inline constexpr row_list layer_norm_rows{
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/layer_norm.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

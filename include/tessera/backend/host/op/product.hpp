@@ -120,14 +120,7 @@ void add_in_samples(const compute_call& c, std::vector<candidate>& out) {
 }
 
 /// Rules of thumb: blocks of samples for few weights, oneDNN's own formats for many.
-inline double product_effort(const compute_call& c, const candidate& k, double flops, bool narrow) {
-    const index_t samples = region(*c.d, 0, c.ranges).dim[0].size();
-    const double fill = static_cast<double>(padded_samples(samples)) / static_cast<double>(samples);
-    if (k.engine == engine_kind::vectors) {
-        return flops * ((narrow ? 1.0 : 1.6) * fill);
-    }
-    return flops * (narrow ? 2.0 : 1.0);
-}
+double product_effort(const compute_call& c, const candidate& k, double flops, bool narrow);
 
 } // namespace detail
 
@@ -212,5 +205,9 @@ private:
     int in_ = -1, weight_ = -1, bias_ = -1, out_ = -1;
 };
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/product.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -66,9 +66,7 @@ constexpr detail::lazy_row<Of, Make> row(Make) {
 namespace detail {
 
 /// The ways of a row that takes plain tiles alone.
-inline void add_in_plain(const compute_call& c, format_table&, std::vector<candidate>& out) {
-    out.push_back(in_format(c, format::plain));
-}
+void add_in_plain(const compute_call& c, format_table&, std::vector<candidate>& out);
 
 /// The job of a row that has one for all ways.
 template <class Job>
@@ -79,5 +77,9 @@ owned<job> make(const bound_call& b, const format_table&, dnnl_stream_t) {
 } // namespace detail
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/row.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

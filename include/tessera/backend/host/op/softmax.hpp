@@ -17,87 +17,19 @@ namespace tessera::host {
 /// Any nests of a softmax, forward or backward; see op/softmax.hpp.
 class softmax_job : public job {
 public:
-    explicit softmax_job(const bound_call& b) : c_(b.call) {
-        const description& d = *c_.d;
-        largest_ = d.find_operand(operand_kind::intermediate, 0);
-        total_ = d.find_operand(operand_kind::intermediate, 1);
-        out_ = d.output();
-        lengths_ = d.find_operand(operand_kind::input, 1);
-        const box x = region(d, out_, c_.ranges);
-        columns_ = x.dim[x.rank - 1].size();
-        first_column_ = x.dim[x.rank - 1].begin;
-        matrix_ = x.dim[x.rank - 2];
-        rows_ = x.volume() / columns_;
-        rows_of_sample_ = rows_ / x.dim[0].size();
-    }
+    explicit softmax_job(const bound_call& b);
 
-    void run(const run_state&) override {
-        for (index_t r = 0; r < rows_; ++r) {
-            is_forward(c_.what) ? forward(r) : backward(r);
-        }
-    }
+    void run(const run_state&) override;
 
 private:
     float& of_row(const tile_view* all, int o, index_t r) const { return detail::floats(all[o].data)[r]; }
 
     /// Columns of the shard that the row sees.
-    index_t seen(index_t r) const {
-        index_t end = columns_;
-        if (c_.attributes.as<op::softmax_attributes>().causal) {
-            end = std::min(end, matrix_.begin + r % matrix_.size() + 1 - first_column_);
-        }
-        if (lengths_ >= 0) {
-            const auto* const lengths = static_cast<const std::int32_t*>(c_.value[lengths_].data);
-            end = std::min<index_t>(end, lengths[r / rows_of_sample_] - first_column_);
-        }
-        return end < 0 ? 0 : end;
-    }
+    index_t seen(index_t r) const;
 
-    void forward(index_t r) const {
-        const float* x = detail::floats(c_.value[0].data) + r * columns_;
-        const index_t count = seen(r);
-        if (c_.first_nest == 0) {
-            float top = -std::numeric_limits<float>::infinity();
-            for (index_t i = 0; i < count; ++i) {
-                top = x[i] > top || is_nan(x[i]) ? x[i] : top;
-            }
-            of_row(c_.value, largest_, r) = top;
-        }
-        const float top = of_row(c_.value, largest_, r);
-        if (c_.first_nest <= 1 && c_.last_nest >= 1) {
-            float sum = 0;
-            for (index_t i = 0; i < count; ++i) {
-                sum += std::exp(x[i] - top);
-            }
-            of_row(c_.value, total_, r) = sum;
-        }
-        if (c_.last_nest == 2) {
-            const float inverse = 1 / of_row(c_.value, total_, r);
-            float* y = detail::floats(c_.value[out_].data) + r * columns_;
-            for (index_t i = 0; i < columns_; ++i) {
-                y[i] = i < count ? std::exp(x[i] - top) * inverse : 0.0F;
-            }
-        }
-    }
+    void forward(index_t r) const;
 
-    void backward(index_t r) const {
-        const float* dy = detail::floats(c_.gradient[out_].data) + r * columns_;
-        const float* y = detail::floats(c_.value[out_].data) + r * columns_;
-        if (has(c_.emits, total_)) {
-            float sum = 0;
-            for (index_t i = 0; i < columns_; ++i) {
-                sum += dy[i] * y[i];
-            }
-            of_row(c_.gradient, total_, r) = sum;
-        }
-        if (has(c_.emits, 0)) {
-            const float sum = of_row(c_.gradient, total_, r);
-            float* dx = detail::floats(c_.gradient[0].data) + r * columns_;
-            for (index_t i = 0; i < columns_; ++i) {
-                dx[i] = y[i] * (dy[i] - sum);
-            }
-        }
-    }
+    void backward(index_t r) const;
 
     compute_call c_;
     int largest_ = -1, total_ = -1, out_ = -1;
@@ -126,5 +58,9 @@ inline constexpr row_list softmax_rows{
 };
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/softmax.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

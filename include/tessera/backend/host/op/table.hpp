@@ -82,41 +82,50 @@ constexpr const operator_row* generated_row() {
     }
 }
 
-/// Those of the library, and of the operators of one's own that are expressions or loop nests, where the set says which there are.
+#ifdef TESSERA_COMPILED
+std::span<const operator_row* const> compiled_rows(); ///< those of the library
+#endif
+
+/// Those of the library for the operators in a set.
 template <class Set>
-constexpr auto rows_of_set() {
-    constexpr auto rows = rows_among<operator_row, Set>(library_rows);
+std::span<const operator_row* const> library_rows_of() {
+#ifdef TESSERA_COMPILED
+    static const auto rows = made_rows_among<Set>(compiled_rows());
+#else
+    static constexpr auto rows = rows_among<operator_row, Set>(library_rows);
+#endif
+    return rows;
+}
+
+/// With them those of the operators of one's own that are expressions or loop nests, where the set says which there are.
+template <class Set>
+std::vector<const operator_row*> all_rows_of() {
+    const std::span<const operator_row* const> of_library = library_rows_of<Set>();
+    std::vector<const operator_row*> all(of_library.begin(), of_library.end());
     if constexpr (requires { Set::records; }) {
-        return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            std::array<const operator_row*, rows.size() + (std::size_t{is_generated(*Set::records[I])} + ... + 0)>
-                all{};
-            std::size_t n = 0;
-            for (const operator_row* const r : rows) {
-                all[n++] = r;
+        [[maybe_unused]] const auto take = [&]<std::size_t K>() {
+            if constexpr (is_generated(*Set::records[K])) {
+                all.push_back(generated_row<*Set::records[K]>());
             }
-            [[maybe_unused]] const auto take = [&]<std::size_t K>() {
-                if constexpr (is_generated(*Set::records[K])) {
-                    all[n++] = generated_row<*Set::records[K]>();
-                }
-            };
-            (take.template operator()<I>(), ...);
-            return all;
-        }
+        };
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (take.template operator()<I>(), ...); }
         (std::make_index_sequence<Set::records.size()>{});
-    } else {
-        return rows;
     }
+    return all;
 }
 
 template <class Set>
-inline constexpr auto table_of = rows_of_set<Set>();
+std::span<const operator_row* const> table_of() {
+    static const std::vector<const operator_row*> rows = all_rows_of<Set>();
+    return rows;
+}
 
 } // namespace detail
 
 /// The rows of the operators in a set; no other kernels are instantiated.
 template <class Set>
 row_table rows_of() {
-    return {detail::table_of<Set>, reference::rows_of<float, Set>()};
+    return {detail::table_of<Set>(), reference::rows_of<float, Set>()};
 }
 
 /// The rows that a backend works with.
@@ -125,49 +134,18 @@ public:
     operator_rows(const row_table& first) : tables_{first} {}
 
     /// Those of further operators. Not while plans are bound or prepared.
-    void add(const row_table& more) {
-        for (const row_table& known : tables_) {
-            if (known.rows.data() == more.rows.data() && known.plain.data() == more.plain.data()) {
-                return;
-            }
-        }
-        tables_.push_back(more);
-    }
+    void add(const row_table& more);
 
     /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Of other
     /// expressions that of them all. Null: there is none.
-    const operator_row* find(const op_record& r) const {
-        for (const row_table& t : tables_) {
-            for (const operator_row* const row : t.rows) {
-                if (same_operator(*row->of, r)) {
-                    return row;
-                }
-            }
-        }
-        const auto* const own = static_cast<const operator_row*>(r.row_for("host"));
-        return own != nullptr || r.formula == nullptr || library_rows.has(r) ? own : &any_expression;
-    }
+    const operator_row* find(const op_record& r) const;
     const operator_row* find(const op_attributes& a) const { return find(record_of(a)); }
 
     /// The plain loops of an operator. Throws tessera::error where there are none.
-    const reference::operator_row<float>& plain(const op_record& r) const {
-        for (const row_table& t : tables_) {
-            if (const auto* const row = reference::find_row<float>(r, t.plain)) {
-                return *row;
-            }
-        }
-        return reference::row_for<float>(r, {});
-    }
+    const reference::operator_row<float>& plain(const op_record& r) const;
 
     /// Whether it has something for an operator that the host supports.
-    bool has(const op_record& r) const {
-        for (const row_table& t : tables_) {
-            if (reference::find_row<float>(r, t.plain) != nullptr) {
-                return true;
-            }
-        }
-        return find(r) != nullptr;
-    }
+    bool has(const op_record& r) const;
 
 private:
     std::vector<row_table> tables_;
@@ -182,7 +160,7 @@ operator_rows all_rows() {
 /// The row of an operator of the library; null for one without.
 template <class Set = all_operators>
 const operator_row* row_of(const op_record& r) {
-    for (const operator_row* const row : detail::table_of<Set>) {
+    for (const operator_row* const row : detail::table_of<Set>()) {
         if (same_operator(*row->of, r)) {
             return row;
         }
@@ -199,22 +177,7 @@ constexpr bool supports(const op_record& r, pass what, precision p) {
 }
 
 /// Why the operator of this path is not supported, or not by a backend that was made for certain operators.
-inline std::string refusal_of(const op_record& r, precision p, const std::string& path) {
-    if (r.only_planned != nullptr) {
-        return "tessera: " + path + " cannot run: " + r.only_planned;
-    }
-    if (p == precision::bf16) {
-        return "tessera: " + path +
-               " computes in bf16 and the host backend in fp32 alone; run the network without "
-               "with_precision<bf16, ...>, or on the CUDA or the reference backend";
-    }
-    if (supports(r, pass::forward, p)) {
-        return "tessera: " + path + ": the backend was made for a network without the operator " + r.name +
-               "; make one for this network: without a set of operators a backend has them all";
-    }
-    return "tessera: " + path + ": the host backend does not know the operator " + r.name +
-           ", and the reference has no plain loops for it; its record may bring a row: .rows = {{\"host\", &row}}";
-}
+std::string refusal_of(const op_record& r, precision p, const std::string& path);
 
 /// The table as text, a line for each operator of the library.
 template <class Set = all_operators>
@@ -236,5 +199,9 @@ std::string operator_table() {
 }
 
 } // namespace tessera::host
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/host/op/table.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

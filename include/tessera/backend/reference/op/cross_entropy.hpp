@@ -13,11 +13,7 @@ namespace tessera::reference {
 namespace detail {
 
 /// A class's index at every point of a cross-entropy.
-inline cursor class_at() {
-    cursor c;
-    c.step[1] = 1;
-    return c;
-}
+cursor class_at();
 
 template <class Real>
 void sum_exponentials(const shard<Real>& s) {
@@ -103,5 +99,9 @@ inline constexpr row_list cross_entropy_rows{
 };
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/op/cross_entropy.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

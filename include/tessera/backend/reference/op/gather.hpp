@@ -18,11 +18,7 @@ namespace detail {
 struct rows_in {
     const box* region;
 
-    index_t at(index_t n, index_t t, index_t c = 0) const {
-        const interval* d = region->dim;
-        const index_t row = (n - d[0].begin) * d[1].size() + t - d[1].begin;
-        return region->rank > 2 ? row * d[2].size() + c - d[2].begin : row;
-    }
+    index_t at(index_t n, index_t t, index_t c = 0) const;
 };
 
 struct gather_loops {
@@ -155,5 +151,9 @@ inline constexpr row_list index_rows{
 };
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/op/gather.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

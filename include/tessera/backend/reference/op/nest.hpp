@@ -54,16 +54,7 @@ private:
 };
 
 /// Whether this shard has to add what a pass adds to a gradient: of shards that divide loops that the pass does not have, the first.
-inline bool adds_to_gradient(const compute_call& c, const nests::nest_pass& pass) {
-    const description& d = *c.d;
-    const std::uint32_t elsewhere = gradient_reduced_loops(d, pass.target) & ~pass.loops;
-    for (int l = 0; l < d.loops.size(); ++l) {
-        if (has(elsewhere, l) && c.ranges[l].begin > 0) {
-            return false;
-        }
-    }
-    return true;
-}
+bool adds_to_gradient(const compute_call& c, const nests::nest_pass& pass);
 
 /// Forward, and backward of each operand: what the record's program says.
 struct nest_loops {
@@ -198,5 +189,9 @@ inline constexpr operator_row<Real> any_nests{nullptr, detail::nest_loops::forwa
                                               detail::nest_loops::backward<Real>};
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/op/nest.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

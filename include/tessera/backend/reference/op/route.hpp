@@ -57,10 +57,7 @@ void for_each_route(const shard<Real>& s, Body&& body) {
 }
 
 /// The place of an element in a dense array over `region`.
-inline index_t place_in(const box& region, index_t i, index_t j, index_t k) {
-    return ((i - region.dim[0].begin) * region.dim[1].size() + j - region.dim[1].begin) * region.dim[2].size() + k -
-           region.dim[2].begin;
-}
+index_t place_in(const box& region, index_t i, index_t j, index_t k);
 
 template <class Real>
 void route(const shard<Real>& s) {
@@ -104,5 +101,9 @@ inline constexpr row_list route_rows{
 };
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/op/route.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -52,8 +52,20 @@ using row_table = std::span<const operator_row<Real>* const>;
 
 namespace detail {
 
+#ifdef TESSERA_COMPILED
+template <class Real>
+row_table<Real> compiled_rows(); ///< those of the library, in float and double
+#endif
+
 template <class Real, class Set>
-inline constexpr auto table_of = rows_among<operator_row<Real>, Set>(library_rows);
+row_table<Real> table_of() {
+#ifdef TESSERA_COMPILED
+    static const auto rows = made_rows_among<Set>(compiled_rows<Real>());
+#else
+    static constexpr auto rows = rows_among<operator_row<Real>, Set>(library_rows);
+#endif
+    return rows;
+}
 
 template <class Real>
 const operator_row<Real>* own_row(const op_record& record) {
@@ -80,7 +92,7 @@ constexpr bool rounds_parameters(row_list<Row...>, const op_record& record) {
 /// The rows of the operators in a set; no other loops are instantiated.
 template <class Real, class Set>
 row_table<Real> rows_of() {
-    return detail::table_of<Real, Set>;
+    return detail::table_of<Real, Set>();
 }
 
 /// The row of the table, or the one that an operator of one's own brings, or that of all expressions or loop nests. Null: there is none.
@@ -129,11 +141,12 @@ const operator_row<Real>& row_for(const op_record& record) {
 }
 
 /// Whether an operator takes its parameters rounded to bf16 where it computes in it.
-inline bool rounds_parameters(const op_record& record) {
-    const operator_row<float>* const own = detail::own_row<float>(record);
-    return own != nullptr ? own->rounds_parameters : detail::rounds_parameters(library_rows, record);
-}
+bool rounds_parameters(const op_record& record);
 
 } // namespace tessera::reference
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/reference/op/table.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

@@ -11,21 +11,15 @@ namespace tessera::torch::detail {
 /// Of the classes, in what cross-entropy reads.
 inline int class_dimension(const shard_text& s) { return s.input_extents().rank == 3 ? 2 : 1; }
 
-inline std::string cross_entropy_line(const shard_text& s, std::string&) {
-    const std::string logits = class_dimension(s) == 2 ? s.input() + ".transpose(1, 2)" : s.input();
-    return assign(s, "F.cross_entropy(" + logits + ", " + s.input(1) + ", reduction=\"none\")");
-}
+std::string cross_entropy_line(const shard_text& s, std::string&);
 
 /// Of some of the classes: a row's loss is the sum over its shards, of which the one that has the label's class adds all.
-inline std::string cross_entropy_nest(const shard_text& s, int nest, std::string&) {
-    const std::string dim = std::to_string(class_dimension(s));
-    return nest == 0   ? "rt.largest(" + s.input() + ", " + dim + ")"
-           : nest == 1 ? "rt.powers(" + s.input() + ", " + s.intermediate(0) + ", " + dim + ").sum(" + dim + ")"
-                       : "rt.class_loss(" + s.input() + ", " + s.input(1) + ", " + s.intermediate(0) + ", " +
-                             s.intermediate(1) + ", " + dim + ", " +
-                             std::to_string(s.input_region().dim[class_dimension(s)].begin) + ")";
-}
+std::string cross_entropy_nest(const shard_text& s, int nest, std::string&);
 
 } // namespace tessera::torch::detail
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/torch/op/losses.inl"
+#endif
 
 #include "tessera/base/end_header.inl"

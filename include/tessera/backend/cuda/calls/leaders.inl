@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of leaders.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/backend/cuda/calls/leaders.hpp"
+
+namespace tessera::cuda {
+
+TESSERA_INLINE kernel_launch leaders_launch(const tile& t) {
+    const logit_rows rows(t.region);
+    kernel_numbers n;
+    n.n[0] = rows.samples;
+    n.n[1] = rows.classes;
+    n.n[2] = rows.plane;
+    n.n[3] = rows.first_class;
+    kernel_launch k = composer::make(kernels::row_leader, 2, n);
+    k.type = t.type;
+    k.blocks = to_int(rows.count());
+    k.threads = composer::threads_for(rows.classes);
+    return k;
+}
+
+} // namespace tessera::cuda
+
+#include "tessera/base/end_header.inl"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of merge.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/backend/cuda/calls/merge.hpp"
+
+namespace tessera::cuda::detail {
+
+TESSERA_INLINE void merger::run(bool fuses) {
+    for (int op = 0; op < g_.op_count; ++op) {
+        const op_attributes& a = g_.ops[op].attributes;
+        const operator_row* const row = row_of(a);
+        if (row != nullptr && row->is_one_call != nullptr && row->is_one_call(a)) {
+            merge_nests(op, row->keeps_intermediates);
+        }
+    }
+    if (fuses) {
+        fuse_activations();
+    }
+}
+
+TESSERA_INLINE bool merger::touches(const std::vector<int>& list, int t) {
+    return std::find(list.begin(), list.end(), t) != list.end();
+}
+
+TESSERA_INLINE void merger::merge_nests(int op, bool keeps) {
+    const description d = g_.describe(op);
+    std::uint32_t between = 0;
+    for (int o = 0; o < d.operands.size(); ++o) {
+        between |= d.operands[o].kind == operand_kind::intermediate ? bit(o) : 0;
+    }
+    std::vector<halves> pairs;
+    if (p_.micro_batches != 1 || !forward_is_whole(op, d) || !find_halves(op, d, pairs) ||
+        is_seen_outside(op, between)) {
+        return;
+    }
+    std::vector<char> gone(p_.tasks.size(), 0);
+    for (const halves& h : pairs) {
+        merge(p_.tasks[h.inner], p_.tasks[h.outer], between, keeps);
+        gone[h.inner] = 1;
+    }
+    for (task& t : p_.tasks) {
+        if (t.kind != task_kind::compute || t.op != op) {
+            continue;
+        }
+        t.implementation = whole_operator;
+        for (int o = 0; o < d.operands.size(); ++o) {
+            if (!has(between, o) || t.value[o] < 0) {
+                continue;
+            }
+            if (keeps) {
+                p_.tiles[at(t.value[o])].type = element::f32;
+            } else {
+                std::erase(t.reads, t.value[o]);
+                std::erase(t.writes, t.value[o]);
+                t.value[o] = -1;
+            }
+        }
+    }
+    std::vector<task> left;
+    for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+        if (gone[i] == 0) {
+            left.push_back(static_cast<task&&>(p_.tasks[i]));
+        }
+    }
+    p_.tasks = static_cast<std::vector<task>&&>(left);
+}
+
+TESSERA_INLINE bool merger::forward_is_whole(int op, const description& d) const {
+    bool any = false;
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::compute && t.op == op && t.what == pass::recompute) {
+            return false;
+        }
+        if (t.kind == task_kind::compute && t.op == op && (t.what == pass::forward || t.what == pass::evaluate)) {
+            any = true;
+            if (t.last_nest != d.nests.size() - 1 || (t.what == pass::forward && t.first_nest != 0)) {
+                return false;
+            }
+        }
+    }
+    return any;
+}
+
+TESSERA_INLINE bool merger::find_halves(int op, const description& d, std::vector<halves>& pairs) const {
+    const int input = d.find_operand(operand_kind::input);
+    int inner = 0;
+    for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+        const task& t = p_.tasks[i];
+        const bool backward = t.kind == task_kind::compute && t.op == op && t.emits != 0;
+        inner += backward && !has(t.emits, input) ? 1 : 0;
+        if (!backward || !has(t.emits, input)) {
+            continue;
+        }
+        std::size_t found = i;
+        for (std::size_t k = 0; k < i; ++k) {
+            const task& other = p_.tasks[k];
+            if (other.kind == task_kind::compute && other.op == op && other.emits != 0 && !has(other.emits, input) &&
+                other.device == t.device && other.shard_number == t.shard_number) {
+                found = k;
+            }
+        }
+        if (found == i) {
+            return false;
+        }
+        pairs.push_back({found, i});
+    }
+    return inner == static_cast<int>(pairs.size());
+}
+
+TESSERA_INLINE bool merger::is_seen_outside(int op, std::uint32_t between) const {
+    for (const task& t : p_.tasks) {
+        const bool own = t.kind == task_kind::compute && t.op == op;
+        for (const std::vector<int>* list : {&t.reads, &t.writes}) {
+            for (int r : *list) {
+                const tile& x = p_.tiles[at(r)];
+                const bool is_between =
+                    (x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient) &&
+                    x.tensor / max_operands == op && has(between, x.tensor % max_operands);
+                if (is_between && (!own || x.device != t.device || x.keep)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+TESSERA_INLINE void merger::merge(const task& inner, task& outer, std::uint32_t between, bool keeps) const {
+    for (int o = 0; o < max_operands; ++o) {
+        if (has(between, o)) {
+            if (outer.gradient[o] >= 0) {
+                std::erase(outer.reads, outer.gradient[o]);
+            }
+            outer.gradient[o] = -1;
+            outer.value[o] = !keeps || outer.value[o] >= 0 ? outer.value[o] : inner.value[o];
+            continue;
+        }
+        outer.value[o] = outer.value[o] >= 0 ? outer.value[o] : inner.value[o];
+        if (has(inner.emits, o)) {
+            outer.emits |= bit(o);
+            outer.gradient[o] = inner.gradient[o];
+            outer.writes.push_back(inner.gradient[o]);
+        } else if (outer.gradient[o] < 0) {
+            outer.gradient[o] = inner.gradient[o];
+        }
+    }
+    for (int r : inner.reads) {
+        if (!touches(outer.reads, r)) {
+            outer.reads.push_back(r);
+        }
+    }
+}
+
+TESSERA_INLINE void merger::fuse_activations() {
+    std::vector<int> touched(p_.tiles.size(), 0); // reads and writes, of root tiles
+    std::vector<int> writer(p_.tiles.size(), -1); // the last one
+    for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
+        for (int r : p_.tasks[at(i)].reads) {
+            ++touched[at(p_.root(r))];
+        }
+        for (int w : p_.tasks[at(i)].writes) {
+            ++touched[at(p_.root(w))];
+            writer[at(w)] = i;
+        }
+    }
+    for (std::size_t t = 0; t < p_.tiles.size(); ++t) {
+        if (p_.tiles[t].alias >= 0) {
+            touched[at(p_.root(static_cast<int>(t)))] += 3; // somebody has another name for it
+        }
+    }
+    for (task& t : p_.tasks) {
+        const bool forward = t.kind == task_kind::compute && t.emits == 0 && t.what != pass::update;
+        const operator_row* const row = forward ? row_of(g_.ops[t.op].attributes) : nullptr;
+        if (row == nullptr || !row->is_relu || t.reads.size() != 1) {
+            continue;
+        }
+        const int from = t.reads[0];
+        const int to = t.writes[0];
+        const int before = writer[at(from)];
+        if (before < 0 || touched[at(from)] != 2 || p_.tiles[at(from)].keep || p_.tiles[at(from)].alias >= 0 ||
+            p_.tiles[at(to)].alias >= 0 || !may_activate(p_.tasks[at(before)], t) ||
+            !(p_.tiles[at(from)].region == p_.tiles[at(to)].region)) {
+            continue;
+        }
+        p_.tasks[at(before)].activates = true;
+        t.fused = true;
+        p_.tiles[at(to)].alias = from;
+    }
+}
+
+TESSERA_INLINE bool merger::may_activate(const task& t, const task& relu) const {
+    if (t.kind != task_kind::compute || t.device != relu.device || t.what != relu.what) {
+        return false;
+    }
+    const op_attributes& a = g_.ops[t.op].attributes;
+    const operator_row* const row = row_of(a);
+    return row != nullptr && row->takes_relu != nullptr && row->takes_relu(a, t.first_part);
+}
+
+} // namespace tessera::cuda::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of program.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/backend/torch/program.hpp"
+
+namespace tessera::torch {
+
+TESSERA_INLINE bool exchange_table::moves_between_ranks() const {
+    bool any = false;
+    for (const box_move& m : moves) {
+        any = any || (kind != "take" &&
+                      sources[static_cast<std::size_t>(m.from)].rank != targets[static_cast<std::size_t>(m.to)].rank);
+    }
+    return any;
+}
+
+} // namespace tessera::torch
+
+#include "tessera/base/end_header.inl"

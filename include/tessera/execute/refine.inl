@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of refine.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/execute/refine.hpp"
+
+namespace tessera {
+
+TESSERA_INLINE refined_strategy::refined_strategy(strategy best, int device_count, index_t samples,
+                                                  std::vector<tried_strategy> all)
+    : devices(device_count), batch(samples), tried(static_cast<std::vector<tried_strategy>&&>(all)),
+      best_(static_cast<strategy&&>(best)) {}
+
+} // namespace tessera
+
+#include "tessera/base/end_header.inl"

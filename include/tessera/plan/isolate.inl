@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of isolate.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/plan/isolate.hpp"
+
+namespace tessera {
+
+TESSERA_INLINE plan isolate(const plan& p, int index) {
+    if (index < 0 || static_cast<std::size_t>(index) >= p.tasks.size()) {
+        throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no task " +
+                    std::to_string(index) + "; they count from 0");
+    }
+    plan q;
+    q.kind = p.kind;
+    q.devices = p.devices;
+    q.micro_batches = p.micro_batches;
+    q.period = p.period;
+    q.alignment = p.alignment;
+    q.compress = p.compress;
+    q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    q.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    std::vector<int> number(p.tiles.size(), -1);
+    const auto take = [&](int t, const auto& self) -> int {
+        if (t < 0) {
+            return -1;
+        }
+        int& mine = number[static_cast<std::size_t>(t)];
+        if (mine >= 0) {
+            return mine;
+        }
+        tile x = p.tiles[static_cast<std::size_t>(t)];
+        x.alias = self(x.alias, self);
+        x.origin = -1;
+        if (x.alias >= 0) {
+            x.offset = q.tiles[static_cast<std::size_t>(x.alias)].offset;
+        } else if (x.device >= 0) {
+            auto& bytes = is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
+            index_t& end = bytes[static_cast<std::size_t>(x.device)];
+            x.offset = end;
+            end += detail::align(x.bytes > 0 ? x.bytes : 1, p.alignment);
+        }
+        mine = static_cast<int>(q.tiles.size());
+        q.tiles.push_back(x);
+        return mine;
+    };
+    task t = p.tasks[static_cast<std::size_t>(index)];
+    const auto renumber = [&](int& tile) { tile = take(tile, take); };
+    for (std::vector<int>* list : {&t.reads, &t.writes, &t.norms}) {
+        for (int& x : *list) {
+            renumber(x);
+        }
+    }
+    for (int o = 0; o < max_operands; ++o) {
+        renumber(t.value[o]);
+        renumber(t.gradient[o]);
+    }
+    for (copy_segment& s : t.segments) {
+        renumber(s.source);
+    }
+    for (int* x : {&t.running, &t.state, &t.scratch, &t.workspace}) {
+        renumber(*x);
+    }
+    for (task_part& x : t.parts) {
+        renumber(x.state);
+    }
+    t.waits.clear();
+    t.position = 0;
+    t.step = 0; // it is run by itself
+    t.stream = task_stream::compute;
+    q.order.resize(static_cast<std::size_t>(p.devices));
+    q.order[static_cast<std::size_t>(t.device)].push_back(0);
+    q.tasks.push_back(static_cast<task&&>(t));
+    return q;
+}
+
+} // namespace tessera
+
+#include "tessera/base/end_header.inl"

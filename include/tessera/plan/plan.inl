@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of plan.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/plan/plan.hpp"
+
+namespace tessera {
+
+TESSERA_INLINE task::task() {
+    for (int i = 0; i < max_operands; ++i) {
+        value[i] = gradient[i] = -1;
+    }
+}
+
+TESSERA_INLINE int plan::root(int t) const {
+    while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
+        t = tiles[static_cast<std::size_t>(t)].alias;
+    }
+    return t;
+}
+
+TESSERA_INLINE std::string text_of_list(const plan& p, int list) {
+    return "device " + std::to_string(p.device_of_list(list)) +
+           (list < p.devices   ? ""
+            : p.is_queue(list) ? "'s queue"
+                               : "'s communication");
+}
+
+} // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of fields.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/plan/verify/fields.hpp"
+
+namespace tessera::detail {
+
+/// What the plan says of itself, of its tiles and of its tasks can be.
+TESSERA_INLINE bool verifier::fields() {
+    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 &&
+                        p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
+                        p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
+                        p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
+                        p_.staleness >= 0 && p_.staleness < p_.period && p_.compress.block > 0 &&
+                        p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
+    const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
+    const bool outside =
+        p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
+    if (!counts || !known || !outside) {
+        return refuse(nullptr, "its numbers of devices, micro-batches, steps or states, or its kind, cannot be");
+    }
+    for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
+        const char* why = problem_of_tile(i);
+        if (why != nullptr) {
+            return refuse(nullptr, "tile " + std::to_string(i) + " " + why);
+        }
+    }
+    for (const task& t : p_.tasks) {
+        const char* why = problem_of_task(t);
+        if (why != nullptr) {
+            text_ = "tessera: the plan is refused: a task of device " + std::to_string(t.device) + " " + why;
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The optimizer finds the state, the norms and the scale of gradients that it works with.
+TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
+    const bool trains = p_.kind == run_kind::training;
+    std::vector<trust_by> by(at(g_.parameter_count), trust_by::none);
+    for (int p = 0; p < g_.parameter_count && trains && how.is_layerwise(); ++p) {
+        by[at(p)] = rule_for(how, g_, p).trust;
+    }
+    for (const task& whole : p_.tasks) {
+        const bool norm = whole.kind == task_kind::norm;
+        bool right = true;
+        const auto look = [&](const task& t) {
+            const trust_by wanted = by[at(t.parameter)];
+            right = right && (norm ? wanted != trust_by::none && (t.state >= 0) == (wanted == trust_by::update)
+                                   : t.layer_norms.empty() == (wanted == trust_by::none));
+        };
+        if (norm || (whole.kind == task_kind::update && (how.is_layerwise() || !whole.layer_norms.empty()))) {
+            for_each_part(whole, look);
+        }
+        if (!right) {
+            return refuse(&whole,
+                          "it is made for an optimizer that scales the steps of other parameters, or by other norms");
+        }
+    }
+    return (p_.loss_scale == static_cast<double>(how.loss_scale) && p_.states == (trains ? how.state_count() : 0) &&
+            p_.clips == (trains && how.clip_norm > 0)) ||
+           refuse(nullptr, "it is made for an optimizer with another state, clipping or loss scale");
+}
+
+/// The extents of the tensor, parameter or intermediate that a tile is of; null where it is of none, or that does not exist.
+TESSERA_INLINE const shape* verifier::extents_of(const tile& x) const {
+    const bool converted = x.origin >= 0 && p_.tiles[at(x.origin)].kind == tile_kind::parameter;
+    switch (converted ? tile_kind::parameter : x.kind) {
+    case tile_kind::input:
+    case tile_kind::activation:
+    case tile_kind::gradient:
+        return x.tensor >= 0 && x.tensor < g_.tensor_count ? &g_.tensors[x.tensor].extents : nullptr;
+    case tile_kind::parameter:
+    case tile_kind::parameter_gradient:
+    case tile_kind::optimizer_state:
+    case tile_kind::residual:
+    case tile_kind::code:
+        return x.tensor >= 0 && x.tensor < g_.parameter_count ? &g_.parameters[x.tensor].extents : nullptr;
+    case tile_kind::intermediate:
+    case tile_kind::intermediate_gradient: {
+        const int op = x.tensor / max_operands;
+        const bool exists = x.tensor >= 0 && op < g_.op_count && x.tensor % max_operands < desc(op).operands.size();
+        return exists ? &desc(op).operands[x.tensor % max_operands].extents : nullptr;
+    }
+    case tile_kind::scalar:
+    case tile_kind::scratch:
+        break;
+    }
+    return nullptr;
+}
+
+/// Why a tile cannot be, or null.
+TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
+    const tile& x = p_.tiles[at(i)];
+    const int count = static_cast<int>(p_.tiles.size());
+    if (x.kind > tile_kind::code || x.type > element::bf16) {
+        return "is of no kind, or has elements of no type";
+    }
+    if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
+        return "is on a device that does not exist";
+    }
+    if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
+        (x.origin >= 0 && p_.tiles[at(x.origin)].origin >= 0)) {
+        return "has the memory or the elements of a tile that does not exist";
+    }
+    int root = x.alias;
+    for (int steps = 0; root >= 0; ++steps, root = p_.tiles[at(root)].alias) {
+        if (steps > count || root >= count) {
+            return "has no memory: it is another name for itself";
+        }
+    }
+    if (x.step < 0 || x.step >= p_.period || x.micro_batch < -1 || x.micro_batch >= p_.micro_batches || x.replica < 0 ||
+        x.part < -1) {
+        return "is of a step, a micro-batch, a replica or a part that does not exist";
+    }
+    const bool flat = x.kind == tile_kind::parameter || x.kind == tile_kind::parameter_gradient ||
+                      x.kind == tile_kind::optimizer_state;
+    if (x.slices < 1 || x.slice < 0 || x.slice >= x.slices || (x.slices > 1 && !flat)) {
+        return "is a slice that does not exist";
+    }
+    if (x.kind == tile_kind::scratch) {
+        const bool right = x.bytes >= 0 && (x.elements == x.bytes / 4 || x.elements == (x.bytes + 3) / 4);
+        return right ? nullptr : "has less memory than elements";
+    }
+    if (x.kind == tile_kind::scalar) {
+        const bool norm = x.tensor >= 0 && x.tensor < g_.parameter_count && x.region.rank == 0 && x.elements == 1;
+        return norm || (is_count(x) && x.elements == 1) || (is_layer_norm(x) && x.elements == 2)
+                   ? nullptr
+                   : "is no number of a parameter that exists";
+    }
+    const shape* whole_one = extents_of(x);
+    if (whole_one == nullptr || x.region.rank != whole_one->rank) {
+        return "is of a tensor that does not exist, or has another number of dimensions";
+    }
+    for (int d = 0; d < x.region.rank; ++d) {
+        const interval& r = x.region.dim[d];
+        if (!interval{0, (*whole_one)[d]}.contains(r)) {
+            return "has a region outside its tensor";
+        }
+    }
+    if (x.kind == tile_kind::code) {
+        const bool right = p_.compress.is_on() && x.elements == p_.compress.words(x.region.volume()) && x.format == 0 &&
+                           x.alias < 0 && x.type == element::f32 && x.bytes >= x.elements * bytes_of(x.type);
+        return right ? nullptr : "has another number of words than a compressed gradient of its region";
+    }
+    const index_t own = x.slices > 1 ? even_part(x.region.volume(), x.slices, x.slice).size() : x.region.volume();
+    const bool padded = x.format != 0 || p_.tiles[at(p_.root(i))].format != 0 || x.kind == tile_kind::optimizer_state;
+    if (padded ? x.elements < (x.slices == 1 ? own : 0) : x.elements != own) {
+        return "has another number of elements than its region";
+    }
+    const int states = x.kind == tile_kind::optimizer_state ? p_.states : 1;
+    if (x.device >= 0 && x.alias < 0 && x.bytes < x.elements * bytes_of(x.type) * states) {
+        return "has less memory than elements";
+    }
+    if (x.kind == tile_kind::parameter && x.slices > 1) { // which are put together by their bytes
+        if (x.format != 0) {
+            return "is a slice of a parameter in another format than plain";
+        }
+        if (x.bytes != x.elements * bytes_of(x.type) * states) {
+            return "has more memory than elements";
+        }
+    }
+    return nullptr;
+}
+
+/// Why a task cannot be, or null.
+TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
+    const int count = static_cast<int>(p_.tiles.size());
+    const auto is_tile = [&](int k) { return k >= 0 && k < count; };
+    const auto none_or_tile = [&](int k) { return k == -1 || is_tile(k); };
+    if (t.kind > task_kind::decompress || t.what > pass::evaluate || t.stream > task_stream::queue ||
+        t.reduce > reducer::max || t.how > exchange::server) {
+        return "is of no kind, pass, stream or exchange";
+    }
+    if (t.device < 0 || t.device >= p_.devices || t.step < 0 || t.step >= p_.period || t.micro_batch < 0 ||
+        t.micro_batch >= p_.micro_batches) {
+        return "is of a device, a step or a micro-batch that does not exist";
+    }
+    if (t.op < (t.kind == task_kind::reorder ? -1 : 0) || t.op >= g_.op_count) {
+        return "is of an operator that does not exist";
+    }
+    bool exist =
+        is_in(t.reads, count) && is_in(t.writes, count) && is_in(t.norms, count) && is_in(t.layer_norms, count);
+    for (int o = 0; o < max_operands; ++o) {
+        exist = exist && none_or_tile(t.value[o]) && none_or_tile(t.gradient[o]);
+    }
+    for (const copy_segment& s : t.segments) {
+        exist = exist && is_tile(s.source);
+    }
+    for (const task_part& x : t.parts) {
+        exist = exist && none_or_tile(x.state) && x.parameter >= 0 && x.parameter < g_.parameter_count;
+    }
+    for (const int k : {t.running, t.state, t.scratch, t.workspace, t.flag}) {
+        exist = exist && none_or_tile(k);
+    }
+    if (!exist) {
+        return "touches a tile that does not exist";
+    }
+    const bool of_parameter = t.kind == task_kind::reduce || t.kind == task_kind::update ||
+                              t.kind == task_kind::gather || t.kind == task_kind::average ||
+                              t.kind == task_kind::norm || t.kind == task_kind::compress ||
+                              t.kind == task_kind::decompress;
+    if (of_parameter ? t.parameter < 0 || t.parameter >= g_.parameter_count : t.parameter != -1 || !t.parts.empty()) {
+        return "is of a parameter that does not exist";
+    }
+    if (t.slices < 1 || t.slice < 0 || t.slice >= t.slices || (!of_parameter && t.slices > 1)) {
+        return "is of a slice that does not exist";
+    }
+    if (!parts_fit(p_.tiles, t)) { // all checks after this one look at parts
+        return "does not share out what it reads and writes to its parameters";
+    }
+    if (!says_its_own(t)) {
+        return "says something that a task of its kind has no use for";
+    }
+    return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
+}
+
+/// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not led astray.
+TESSERA_INLINE bool verifier::says_its_own(const task& t) {
+    const bool updates = t.kind == task_kind::update;
+    const bool norm = t.kind == task_kind::norm;
+    const bool reduces = t.kind == task_kind::reduce;
+    if (t.kind != task_kind::compute) {
+        bool none = t.first_nest == 0 && t.last_nest == 0 && t.emits == 0 && t.first_part && t.samples == 0 &&
+                    t.running == -1 && t.workspace == -1;
+        for (const interval& r : t.ranges) {
+            none = none && r == interval{};
+        }
+        for (int o = 0; o < max_operands; ++o) {
+            none = none && t.value[o] == -1 && t.gradient[o] == -1;
+        }
+        if (!none) {
+            return false;
+        }
+    }
+    const bool copies = t.kind == task_kind::copy || (t.segments.empty() && !t.clear && t.reduce == reducer::sum);
+    return copies && (t.state == -1 || updates || norm || t.kind == task_kind::compress) &&
+           (t.norms.empty() || reduces || updates || norm) && (t.layer_norms.empty() || updates || norm) &&
+           (t.counted_elsewhere.empty() || reduces || norm) && (t.scale == 1 || updates);
+}
+
+TESSERA_INLINE bool verifier::is_in(const std::vector<int>& list, int count) {
+    for (const int k : list) {
+        if (k < 0 || k >= count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Scratch memory, and what forward leaves behind, are such memory, on the task's device.
+TESSERA_INLINE bool verifier::scratch_is_one(const task& t) const {
+    for (const int k : {t.scratch, t.workspace}) {
+        if (k >= 0 && (p_.tiles[at(k)].kind != tile_kind::scratch || p_.tiles[at(k)].device != t.device)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

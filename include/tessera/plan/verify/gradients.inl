@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of gradients.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/plan/verify/gradients.hpp"
+
+namespace tessera::detail {
+
+/// Follows what tiles hold, task by task: which contributions (parts) each slice is the sum of.
+TESSERA_INLINE bool verifier::gradients() {
+    held_.assign(p_.tiles.size(), {});
+    std::vector<std::pair<index_t, int>> parts; // of every parameter, each once: its contributions
+    const std::vector<char> gathered = gathered_tiles();
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].part >= 0 && gathered[i] == 0) {
+            parts.push_back({p_.tiles[i].tensor, static_cast<int>(i)});
+        }
+    }
+    std::sort(parts.begin(), parts.end());
+    const auto expected = [&](int parameter, int step, const box& region) {
+        std::vector<int> all;
+        for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{parameter, 0});
+             it != parts.end() && it->first == parameter; ++it) {
+            const tile& x = p_.tiles[at(it->second)];
+            if (x.step == step && !intersect(x.region, region).empty()) {
+                all.push_back(x.part);
+            }
+        }
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
+    };
+    struct own_updates {
+        int parameter = 0;
+        int step = 0;
+        box region;
+        std::vector<int> parts;
+        const task* first = nullptr;
+    };
+    std::vector<own_updates> own;
+    const auto follow = [&](const task& whole, const task& t) { // t: what the whole task does for one parameter
+        std::vector<int> sum;
+        if (!slices_fit(t) || !parts_of(t, sum)) {
+            return false;
+        }
+        if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder ||
+            t.kind == task_kind::compress || t.kind == task_kind::decompress) {
+            for (int w : t.writes) {
+                hold(t, w, sum);
+            }
+            return true;
+        }
+        if (sum == std::vector<int>{all_parts}) {
+            return true;
+        }
+        const box& region = p_.tiles[at(t.kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+        if (t.scale == 1) {
+            return sum == expected(t.parameter, t.step, region) ||
+                   refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+        }
+        for (own_updates& o : own) { // by its own device's alone: all copies together use each once
+            if (o.parameter == t.parameter && o.step == t.step && o.region == region) {
+                o.parts.insert(o.parts.end(), sum.begin(), sum.end());
+                return true;
+            }
+        }
+        own.push_back({t.parameter, t.step, region, sum, &whole});
+        return true;
+    };
+    for (const task& t : p_.tasks) {
+        const bool of_parameter =
+            (t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::norm ||
+             t.kind == task_kind::compress || t.kind == task_kind::decompress) &&
+            t.parameter >= 0;
+        const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
+        const bool adds = t.kind == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
+                          target->part < 0 && t.reads[0] != t.writes[0];
+        const bool renews = t.kind == task_kind::reorder && !held_[at(p_.root(t.reads[0]))].empty();
+        if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
+            continue;
+        }
+        bool sound = true;
+        for_each_part(t, [&](const task& one) { sound = sound && follow(t, one); });
+        if (!sound) {
+            return false;
+        }
+    }
+    for (own_updates& o : own) {
+        std::sort(o.parts.begin(), o.parts.end());
+        if (o.parts != expected(o.parameter, o.step, o.region)) {
+            return refuse(o.first, "the updates of a parameter's copies do not use every contribution exactly once");
+        }
+    }
+    return true;
+}
+
+/// Tiles of a slice meet tasks of the same slice alone.
+TESSERA_INLINE bool verifier::slices_fit(const task& t) {
+    for (const std::vector<int>* list : {&t.reads, &t.writes}) {
+        for (int k : *list) {
+            const tile& x = p_.tiles[at(k)];
+            if (x.slices > 1 && (x.slice != t.slice || x.slices != t.slices)) {
+                return refuse(&t, "a task touches another slice than its own");
+            }
+        }
+    }
+    return true;
+}
+
+/// Notes that a slice of a tile now holds the sum of some contributions.
+TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<int>& sum) {
+    const tile& x = p_.tiles[at(which)];
+    if (x.kind != tile_kind::parameter_gradient && x.kind != tile_kind::code) {
+        return;
+    }
+    const interval own = slice_of(x, t);
+    std::vector<held_sum>& all = held_[at(p_.root(which))];
+    for (held_sum& h : all) {
+        if (h.elements == own) {
+            h.parts = sum;
+            return;
+        }
+    }
+    all.push_back({own, sum});
+}
+
+/// The contributions that what a task reads of gradients adds up to, sorted; `all_parts` alone where a copy has gathered all.
+TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
+    for (int r : t.reads) {
+        const tile& x = p_.tiles[at(r)];
+        if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
+            continue;
+        }
+        const std::vector<held_sum>& known = held_[at(p_.root(r))];
+        if (known.empty() && x.kind == tile_kind::code) {
+            return refuse(&t, "a task reads a compressed gradient that nothing has written yet");
+        }
+        if (known.empty()) {
+            sum.push_back(x.part >= 0 ? x.part : all_parts);
+            continue;
+        }
+        const interval own = slice_of(x, t);
+        index_t covered = 0;
+        const std::vector<int>* first = own.empty() ? &known[0].parts : nullptr; // more slices than elements
+        for (const held_sum& h : known) {
+            const index_t common = intersect(h.elements, own).size();
+            covered += common;
+            if (common > 0 && first != nullptr && *first != h.parts) {
+                return refuse(&t, "a task reads elements that are sums of different contributions");
+            }
+            first = common > 0 ? &h.parts : first;
+        }
+        if (covered != own.size()) {
+            return refuse(&t, "a task reads elements of a sum that nothing has written yet, or that two tasks write");
+        }
+        if (first != nullptr) {
+            sum.insert(sum.end(), first->begin(), first->end());
+        }
+    }
+    std::sort(sum.begin(), sum.end());
+    const bool again = std::adjacent_find(sum.begin(), sum.end()) != sum.end();
+    const bool more = sum.size() > 1 && sum[0] == all_parts;
+    const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
+        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].part < 0 &&
+               held_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
+                   return x.kind == task_kind::compute &&
+                          std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
+               });
+    };
+    if (more && std::any_of(t.reads.begin(), t.reads.end(), is_of_micro_batch)) {
+        return refuse(&t, "a task takes a micro-batch's gradient for the sum of all");
+    }
+    return (!again && !more) || refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+}
+
+} // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of structure.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/plan/verify/structure.hpp"
+
+namespace tessera::detail {
+
+/// Every index is one; every task is in its list once; every segment lies in its source and its target.
+TESSERA_INLINE bool verifier::structure() {
+    if (p_.streams < 1 || p_.streams > 3 || p_.order.size() != at(p_.lists())) {
+        return refuse(nullptr, "it has " + std::to_string(p_.order.size()) + " lists for " +
+                                   std::to_string(p_.devices) + " devices of " + std::to_string(p_.streams) +
+                                   " streams");
+    }
+    std::vector<int> seen(p_.tasks.size(), 0);
+    for (std::size_t l = 0; l < p_.order.size(); ++l) {
+        for (std::size_t i = 0; i < p_.order[l].size(); ++i) {
+            const int t = p_.order[l][i];
+            if (t < 0 || at(t) >= p_.tasks.size() || p_.list_of(p_.tasks[at(t)]) != static_cast<int>(l) ||
+                p_.tasks[at(t)].position != static_cast<int>(i)) {
+                return refuse(nullptr, "the list of " + text_of_list(p_, static_cast<int>(l)) +
+                                           " names a task that is not its own");
+            }
+            ++seen[at(t)];
+        }
+    }
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        const int root = p_.root(static_cast<int>(i));
+        if (p_.tiles[at(root)].type != p_.tiles[i].type) {
+            return refuse(nullptr, "tile " + std::to_string(i) + " is another name for elements of another type");
+        }
+    }
+    for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
+        const task& t = p_.tasks[i];
+        if (seen[i] != 1) {
+            return refuse(&t, "a task is not in its device's list exactly once");
+        }
+        if (t.stream != task_stream::compute && t.kind == task_kind::compute) {
+            return refuse(&t, "a computation is on a communication stream");
+        }
+        if ((t.stream == task_stream::queue) != (t.priority >= 0) || (t.priority >= 0 && t.how != exchange::server)) {
+            return refuse(&t, "a task is in a queue without a priority, has one outside, or goes to no server");
+        }
+        for (const int a : t.after) {
+            if (a < 0 || at(a) >= p_.tasks.size() || !p_.is_queued(a)) {
+                return refuse(&t, "a task waits by itself for one that is in no queue");
+            }
+        }
+        for (const std::vector<int>* list : {&t.reads, &t.writes}) {
+            for (int k : *list) {
+                if (k < 0 || at(k) >= p_.tiles.size()) {
+                    return refuse(&t, "a task touches a tile that does not exist");
+                }
+            }
+        }
+        for (int k : t.writes) {
+            const bool shares = t.kind == task_kind::update || t.kind == task_kind::average ||
+                                (t.kind == task_kind::reduce && t.message >= 0);
+            const bool pushes = shares && (t.slices > 1 || t.how == exchange::server);
+            if (p_.tiles[at(k)].device != t.device && !pushes) {
+                return refuse(&t, "a task writes to another device's memory");
+            }
+        }
+        for (int k : t.reads) {
+            if (t.kind == task_kind::compute && p_.tiles[at(k)].device != t.device) {
+                return refuse(&t, "a computation reads another device's memory; a copy is missing");
+            }
+        }
+        const bool reorders = t.kind == task_kind::reorder;
+        if ((reorders || t.kind == task_kind::copy) && (t.writes.empty() || (reorders && t.reads.empty()))) {
+            return refuse(&t, "a copy has no target, or a reorder no source");
+        }
+        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
+            (t.kind == task_kind::gather && !gather_is_complete(t)) ||
+            (t.kind == task_kind::average && !average_is_complete(t))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// A copy covers its target: every element is overwritten exactly once before others are added, or cleared first.
+TESSERA_INLINE bool verifier::copy_is_complete(const task& t) {
+    const box& target = p_.tiles[at(t.writes[0])].region;
+    index_t overwritten = 0;
+    for (std::size_t i = 0; i < t.segments.size(); ++i) {
+        const copy_segment& s = t.segments[i];
+        const bool listed = std::find(t.reads.begin(), t.reads.end(), s.source) != t.reads.end();
+        const box& source = p_.tiles[at(s.source)].region;
+        const bool ranked =
+            s.region.rank == target.rank && s.region.rank == source.rank; // which contains() leaves open
+        if (!listed || !ranked || !source.contains(s.region) || !target.contains(s.region)) {
+            return refuse(&t, "a copy reads a region that its source does not have");
+        }
+        if (p_.tiles[at(s.source)].type != p_.tiles[at(t.writes[0])].type) {
+            return refuse(&t, "a copy changes the type of elements");
+        }
+        overwritten += s.overwrite ? s.region.volume() : 0;
+        for (std::size_t j = 0; j < i; ++j) {
+            if (s.overwrite && t.segments[j].overwrite && !intersect(s.region, t.segments[j].region).empty()) {
+                return refuse(&t, "a copy writes an element twice");
+            }
+        }
+    }
+    if (t.clear ? overwritten != 0 : overwritten != target.volume()) {
+        return refuse(&t, "a copy leaves elements of its target unwritten");
+    }
+    return true;
+}
+
+/// A gathering reads all slices of its target's region of its parameter, in order.
+TESSERA_INLINE bool verifier::gather_is_complete(const task& t) {
+    const int n = static_cast<int>(t.reads.size());
+    index_t total = 0;
+    for (int i = 0; i < n; ++i) {
+        const tile& x = p_.tiles[at(t.reads[at(i)])];
+        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.slices != n || x.slice != i ||
+            t.writes.size() != 1 || !(x.region == p_.tiles[at(t.writes[0])].region)) {
+            return refuse(&t, "a gathering lacks a slice of its parameter, or has one twice or in the wrong place");
+        }
+        total += x.elements;
+    }
+    return (n > 0 && total == p_.tiles[at(t.writes[0])].elements) ||
+           refuse(&t, "a gathering leaves elements of its target unwritten");
+}
+
+/// An average reads and writes all copies of one region of its parameter.
+TESSERA_INLINE bool verifier::average_is_complete(const task& t) {
+    std::vector<int> copies;
+    for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
+        const tile& x = p_.tiles[i];
+        if (x.kind == tile_kind::parameter && x.tensor == t.parameter && x.region == p_.tiles[at(t.reads[0])].region) {
+            copies.push_back(static_cast<int>(i));
+        }
+    }
+    std::vector<int> reads = t.reads;
+    std::sort(reads.begin(), reads.end());
+    return (!copies.empty() && reads == copies && t.writes == t.reads) ||
+           refuse(&t, "an average does not read and write every copy of its parameter once");
+}
+
+/// Tiles that copies and reorders fill: they hold what other tiles hold.
+TESSERA_INLINE std::vector<char> verifier::gathered_tiles() const {
+    std::vector<char> gathered(p_.tiles.size(), 0);
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::copy || t.kind == task_kind::reorder) {
+            for (int w : t.writes) {
+                gathered[at(w)] = 1;
+            }
+        }
+    }
+    return gathered;
+}
+
+/// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
+/// contribution to its parameter.
+TESSERA_INLINE bool verifier::parts() {
+    const std::vector<char> gathered = gathered_tiles();
+    std::vector<std::pair<index_t, int>> pieces; // by tensor
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        if (p_.tiles[i].part >= 0 && gathered[i] == 0) {
+            pieces.push_back({tensor_key(p_.tiles[i]), static_cast<int>(i)});
+        }
+    }
+    std::sort(pieces.begin(), pieces.end());
+    const auto pieces_of = [&](const tile& x) {
+        const index_t key = tensor_key(x);
+        std::vector<const tile*> result; // of equal regions and parts one
+        for (auto it = std::lower_bound(pieces.begin(), pieces.end(), std::pair<index_t, int>{key, 0});
+             it != pieces.end() && it->first == key; ++it) {
+            const tile& own = p_.tiles[at(it->second)];
+            bool again = false;
+            for (const tile* other : result) {
+                again = again || (other->part == own.part && other->region == own.region);
+            }
+            if (!again) {
+                result.push_back(&own);
+            }
+        }
+        return result;
+    };
+    for (const task& t : p_.tasks) {
+        if (t.kind == task_kind::copy) {
+            const tile& target = p_.tiles[at(t.writes[0])];
+            const std::vector<const tile*> all =
+                pieces_of(t.segments.empty() ? target : p_.tiles[at(t.segments[0].source)]);
+            if (!adds_all(t, target, all)) {
+                return refuse(&t, "a copy does not add every part of its tensor exactly once");
+            }
+        }
+    }
+    return true;
+}
+
+TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
+                                       const std::vector<const tile*>& pieces) const {
+    for (std::size_t i = 0; i < t.segments.size(); ++i) {
+        const tile& source = origin_of(t.segments[i].source);
+        for (std::size_t j = 0; j < i; ++j) {
+            const tile& other = origin_of(t.segments[j].source);
+            const bool again = other.part == source.part || other.part < 0 || source.part < 0;
+            if (again && !intersect(t.segments[j].region, t.segments[i].region).empty()) {
+                return false;
+            }
+        }
+    }
+    for (const tile* x : pieces) {
+        index_t missing = 0;
+        if (target.part < 0 || x->part == target.part) {
+            missing = intersect(x->region, target.region).volume();
+        }
+        for (const copy_segment& s : t.segments) {
+            const tile& source = origin_of(s.source);
+            if (source.part < 0) { // a sum, which has every part
+                missing -= intersect(x->region, s.region).volume();
+            } else if (source.part == x->part && source.region == x->region) {
+                missing -= s.region.volume();
+            }
+        }
+        if (missing != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace tessera::detail
+
+#include "tessera/base/end_header.inl"

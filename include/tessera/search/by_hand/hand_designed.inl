@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of hand_designed.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/search/by_hand/hand_designed.hpp"
+
+namespace tessera::search {
+
+TESSERA_INLINE strategy central_copy(const graph_view& g, int devices) {
+    strategy s = data_parallel(g, devices);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] = g.is_loss(op) ? configuration{} : s.ops[static_cast<std::size_t>(op)];
+    }
+    s.parameters_on = 0;
+    return s;
+}
+
+TESSERA_INLINE strategy mesh(const graph_view& g, int rows, int columns) {
+    strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        s.ops[static_cast<std::size_t>(op)] =
+            detail::split_by(g.describe(op), {{loop_name::sample, rows}, {loop_name::channel, columns}});
+    }
+    return s;
+}
+
+TESSERA_INLINE strategy megatron(const graph_view& g, int replicas, int split) {
+    strategy s = mesh(g, replicas, 1);
+    const auto reader_of = [&](int op) {
+        int reader = -1;
+        int readers = 0;
+        for (int i = 0; i < g.op_count; ++i) {
+            for (int t : g.ops[i].inputs) {
+                reader = t == g.ops[op].output ? i : reader;
+                readers += t == g.ops[op].output ? 1 : 0;
+            }
+        }
+        return readers == 1 ? reader : -1;
+    };
+    std::vector<char> paired(static_cast<std::size_t>(g.op_count), 0);
+    for (int op = 0; op < g.op_count; ++op) {
+        if (!multiplies_by_matrix(g.describe(op)) || paired[static_cast<std::size_t>(op)] != 0) {
+            continue;
+        }
+        std::vector<int> between;
+        int next = reader_of(op);
+        while (next >= 0 && is_pointwise(g.describe(next))) {
+            between.push_back(next);
+            next = reader_of(next);
+        }
+        if (next < 0 || !multiplies_by_matrix(g.describe(next))) {
+            continue;
+        }
+        between.push_back(op);
+        for (int i : between) {
+            s.ops[static_cast<std::size_t>(i)] =
+                detail::split_by(g.describe(i), {{loop_name::sample, replicas}, {loop_name::channel, split}});
+        }
+        s.ops[static_cast<std::size_t>(next)] =
+            detail::split_by(g.describe(next), {{loop_name::sample, replicas}, {loop_name::reduction, split}});
+        paired[static_cast<std::size_t>(next)] = 1;
+    }
+    return s;
+}
+
+TESSERA_INLINE strategy operator_placement(const graph_view& g, int replicas, int parts) {
+    std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> users(static_cast<std::size_t>(g.parameter_count), 0);
+    for (int op = 0; op < g.op_count; ++op) {
+        for (int p : g.ops[op].parameters) {
+            last_user[static_cast<std::size_t>(p)] = op;
+            ++users[static_cast<std::size_t>(p)];
+        }
+    }
+    std::vector<index_t> arithmetic; // of what stays together
+    std::vector<int> group;
+    int until = -1;
+    for (int op = 0; op < g.op_count; ++op) {
+        if (op == 0 || (op > until && !g.ops[op].parameters.empty())) {
+            arithmetic.push_back(0);
+        }
+        for (int p : g.ops[op].parameters) {
+            const auto i = static_cast<std::size_t>(p);
+            until = users[i] > 2 ? std::max(until, last_user[i]) : until;
+        }
+        arithmetic.back() += flops_of(g.describe(op));
+        group.push_back(static_cast<int>(arithmetic.size()) - 1);
+    }
+    const std::vector<int> part =
+        schedule::balance_stages(arithmetic, std::min(parts, static_cast<int>(arithmetic.size())));
+    strategy s(g);
+    for (int op = 0; op < g.op_count; ++op) {
+        configuration& c = s.ops[static_cast<std::size_t>(op)];
+        c = detail::split_by(g.describe(op), {{loop_name::sample, replicas}});
+        c.start = part[static_cast<std::size_t>(group[static_cast<std::size_t>(op)])];
+        c.stride = parts;
+    }
+    return s;
+}
+
+TESSERA_INLINE node_grid node_grid_of(const cluster& on) {
+    const int devices = on.devices();
+    int per_node = 0;
+    for (int d = 0; d < devices; ++d) {
+        per_node += on.node_of(d) == on.node_of(0) ? 1 : 0;
+    }
+    per_node = devices % per_node == 0 ? per_node : 1;
+    return {devices / per_node, per_node};
+}
+
+TESSERA_INLINE std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {
+    std::vector<named_strategy> all;
+    for (const search_record* r : designed_strategies) {
+        if (r->is_start && applies(*r, g, on)) {
+            all.push_back({std::string(r->title), r->run(g, on, {}).best});
+        }
+    }
+    return all;
+}
+
+} // namespace tessera::search
+
+#include "tessera/base/end_header.inl"

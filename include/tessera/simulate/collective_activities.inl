@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of collective_activities.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/simulate/collective_activities.hpp"
+
+namespace tessera::simulation {
+
+/// Update tasks that share a sum: a reduce-scatter, each task's own slice, and an all-gather.
+TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks,
+                                               int first, std::vector<task_activity>& all) {
+    const task& leader = tasks[at(first)];
+    index_t bytes = 0;
+    for (std::size_t i = 0; i < part_count(leader); ++i) {
+        bytes += cost_bytes(tiles[at(leader.writes[first_write_of(leader, i)])]);
+    }
+    std::vector<int> readers;
+    std::vector<int> writers;
+    bool sums = times_.parts > 1;
+    for (int r : leader.reads) {
+        add_member(readers, tiles[at(r)].device);
+        for (const int i : {first, first + leader.slices - 1}) { // members differ: also where one alone contributes
+            sums = sums || tiles[at(r)].device != tasks[at(i)].device;
+        }
+    }
+    // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
+    sums = sums && leader.norms.empty();
+    for (int w : leader.writes) {
+        add_member(writers, tiles[at(w)].device);
+        add_member(readers, tiles[at(w)].device);
+    }
+    int scatter = -1;
+    if (sums) {
+        scatter = static_cast<int>(all.size());
+        all.emplace_back();
+        all.back().what = collectives_.half(readers, bytes);
+        all.back().members = readers;
+        all.back().reads = leader.reads;
+        all.back().task = first;
+        all.back().count = leader.slices;
+    }
+    std::vector<int> updates;
+    for (int i = first; i < first + leader.slices; ++i) {
+        const task& t = tasks[at(i)];
+        task_activity c;
+        c.task = i;
+        wires_.begin();
+        if (scatter >= 0) {
+            c.beside.push_back(scatter);
+        } else {
+            c.reads = t.reads;
+            for (int r : t.reads) {
+                const tile& x = tiles[at(r)];
+                if (x.device != t.device) {
+                    wires_.send(x.device, t.device, tile_bytes(x, t));
+                }
+            }
+        }
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+        updates.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<task_activity&&>(c));
+    }
+    all.emplace_back(); // of copies on several devices: one device has one copy of a region at most
+    all.back().what = collectives_.half(writers, bytes);
+    all.back().members = writers;
+    all.back().overwrites = leader.writes;
+    all.back().beside = updates;
+    all.back().task = first;
+    all.back().count = leader.slices;
+}
+
+/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's own work if they add up compressed
+/// gradients; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
+/// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
+TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks,
+                                                int first, std::vector<task_activity>& all) {
+    const task& leader = tasks[at(first)];
+    int last = first;
+    while (last + 1 < static_cast<int>(tasks.size()) && tasks[at(last + 1)].message == leader.message &&
+           tasks[at(last + 1)].kind == leader.kind) {
+        ++last;
+    }
+    index_t bytes = 0;
+    bool sums = false;
+    bool shares = false;
+    std::vector<int> members;
+    task_activity scatter;
+    task_activity gather;
+    const bool gathers = leader.kind == task_kind::gather;     // all-gather of one parameter's slices
+    const bool decodes = leader.kind == task_kind::decompress; // all-gather of codes
+    for (int i = first; i <= last; ++i) {
+        const task& t = tasks[at(i)];
+        bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : bytes) + slice_bytes(tiles, t);
+        const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
+        for (int r : t.reads) {
+            const bool travels = tiles[at(r)].kind != tile_kind::scalar;
+            sums = sums || (travels && tiles[at(r)].device != t.device);
+            travels ? add_member(members, tiles[at(r)].device) : void();
+            again ? void() : scatter.reads.push_back(r);
+        }
+        const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
+        for (int w : t.writes) {
+            shares = shares || tiles[at(w)].device != t.device;
+            add_member(members, tiles[at(w)].device);
+            const bool persistent = is_persistent(tiles[at(w)].kind);
+            same ? void() : (persistent ? gather.overwrites : gather.writes).push_back(w);
+        }
+    }
+    const int count = last - first + 1;
+    const auto put = [&](task_activity& c) {
+        const std::size_t number = all.size();
+        c.what = collectives_.half(members, bytes);
+        c.members = members;
+        c.task = first;
+        c.count = count;
+        c.in_order = true;
+        for (const int m : members) {
+            follow(last_of_[at(m)].collective, c, number);
+        }
+        std::sort(c.beside.begin(), c.beside.end());
+        c.beside.erase(std::unique(c.beside.begin(), c.beside.end()), c.beside.end());
+        all.push_back(static_cast<task_activity&&>(c));
+        return static_cast<int>(number);
+    };
+    if (gathers) {
+        gather.reads = static_cast<std::vector<int>&&>(scatter.reads);
+        if (members.size() > 1) {
+            put(gather);
+            return last;
+        }
+    }
+    const int before = sums ? put(scatter) : -1;
+    std::vector<int> own;
+    for (int i = first; i <= last; ++i) {
+        const task& t = tasks[at(i)];
+        if (t.kind != task_kind::update && sums && shares) {
+            continue; // sums on its way
+        }
+        task_activity c;
+        c.task = i;
+        c.in_order = true;
+        wires_.begin();
+        if (before >= 0) {
+            c.beside.push_back(before);
+        } else {
+            c.reads = t.reads;
+        }
+        for (int r : t.reads) { // norms
+            const tile& x = tiles[at(r)];
+            if (x.kind == tile_kind::scalar && x.device != t.device) {
+                wires_.send(x.device, t.device, tile_bytes(x, t));
+            }
+        }
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+        if (!shares) { // then what it writes is its own
+            for (int w : t.writes) {
+                (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+            }
+        }
+        own.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<task_activity&&>(c));
+    }
+    if (shares) {
+        gather.beside = own;
+        gather.in_part = true; // of a sum that several messages make
+        put(gather);
+    }
+    return last;
+}
+
+/// A transfer of its own over the first half of its way, its sender's, and over the second, its receiver's: switches between them buffer, so that a receiver
+/// that is busy with others' transfers does not keep the sender from sending. It leaves when `last`, the sender's one before, has left. Adds the two
+/// activities, with what `c` says otherwise, to `arrived`; it has arrived when these have ended and the latency, which is returned, is over.
+TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int to, index_t bytes, int& last,
+                                                 std::vector<task_activity>& all, std::vector<int>& arrived) {
+    const route r = on_.between(from, to);
+    if (last >= 0) {
+        c.beside.push_back(last);
+    }
+    const int half = (r.lanes.size() + 1) / 2;
+    for (const int begin : {0, half}) {
+        const int end = begin == 0 ? half : r.lanes.size();
+        if (begin == end) {
+            continue;
+        }
+        task_activity hop = c;
+        index_t wire = 1;
+        for (int k = begin; k < end; ++k) {
+            const int lane = r.lanes[k];
+            const index_t busy = (bytes * 1000 + 1) / on_.lane_megabytes(lane);
+            wire = std::max(wire, busy);
+            hop.what.lanes.push_back({lane, busy});
+        }
+        hop.what.duration = wire;
+        last = begin == 0 ? static_cast<int>(all.size()) : last;
+        arrived.push_back(static_cast<int>(all.size()));
+        all.push_back(static_cast<task_activity&&>(hop));
+    }
+    return r.latency;
+}
+
+/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
+/// plan's order, and so do a server's pulls; out of a queue each goes when the lanes are free, the most urgent first.
+TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks,
+                                               int number, std::vector<task_activity>& all) {
+    const task& t = tasks[at(number)];
+    task_activity own;
+    own.task = number;
+    own.in_order = true;
+    own.what.priority = t.priority;
+    int first = -1;
+    const auto sent = [&](int& last) -> int& { return t.priority < 0 ? last : first = -1; };
+    index_t way = 0; // ns: the greatest latency, which the last push has still before it when it has left
+    const auto push = [&](int from, const std::vector<int>& what) {
+        task_activity c;
+        c.task = number;
+        c.in_order = true;
+        c.reads = what;
+        c.what.priority = t.priority;
+        index_t bytes = 0;
+        for (int r : what) {
+            bytes += tile_bytes(tiles[at(r)], t);
+        }
+        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.beside));
+    };
+    std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
+    for (int r : t.reads) {
+        const tile& x = tiles[at(r)];
+        if (x.device == t.device) {
+            own.reads.push_back(r);
+            continue;
+        }
+        std::size_t k = 0;
+        while (k < pushed.size() && (pushed[k].first != x.device || x.kind == tile_kind::scalar)) {
+            ++k;
+        }
+        k == pushed.size() ? pushed.push_back({x.device, {r}}) : pushed[k].second.push_back(r);
+    }
+    for (const auto& [device, what] : pushed) {
+        push(device, what);
+    }
+    wires_.begin();
+    index_t taken = 0; // bytes of all contributions
+    for_each_part(t, [&](const task& one) {
+        for (int r : one.reads) {
+            taken += tiles[at(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[at(one.writes[0])], t);
+        }
+    });
+    index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, taken - slice_bytes(tiles, t));
+    const bool by_itself = times_.server_megabytes > 0; // a processor beside the device
+    if (by_itself) {
+        work = taken * 1000 / times_.server_megabytes + 1;
+        own.what.lanes.push_back({on_.lanes() + on_.devices() + t.device, work});
+    }
+    wires_.finish(t.device, by_itself ? 0 : work, own.what, true, starting_time(t));
+    own.what.duration = std::max<index_t>(1, work) + way;
+    const std::size_t updated = all.size();
+    for (int w : t.writes) {
+        if (tiles[at(w)].device == t.device) {
+            (is_persistent(tiles[at(w)].kind) ? own.overwrites : own.writes).push_back(w);
+        }
+    }
+    all.push_back(static_cast<task_activity&&>(own));
+    std::vector<std::pair<int, std::vector<int>>> pulled; // by device
+    for (int w : t.writes) {
+        const int device = tiles[at(w)].device;
+        std::size_t k = 0;
+        while (k < pulled.size() && pulled[k].first != device) {
+            ++k;
+        }
+        if (device != t.device) {
+            k == pulled.size() ? pulled.push_back({device, {w}}) : pulled[k].second.push_back(w);
+        }
+    }
+    for (const auto& [device, what] : pulled) {
+        index_t bytes = 0;
+        for (int w : what) {
+            bytes += tile_bytes(tiles[at(w)], t);
+        }
+        task_activity pull;
+        pull.task = number;
+        pull.in_order = true;
+        task_activity arrival = pull;
+        pull.beside = {static_cast<int>(updated)};
+        pull.what.priority = t.priority;
+        arrival.what.duration = std::max<index_t>(
+            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.beside));
+        arrival.overwrites = what;
+        all.push_back(static_cast<task_activity&&>(arrival));
+    }
+    return number;
+}
+
+} // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

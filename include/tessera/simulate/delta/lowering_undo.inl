@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of lowering_undo.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/simulate/delta/lowering_undo.hpp"
+
+namespace tessera::simulation {
+
+TESSERA_INLINE lowering_undo remember(lowered_fragments& x, const touched_fragments& touched,
+                                      const std::vector<change>& changes) {
+    const lowering::micro_batch_places& m = x.batch();
+    lowering_undo undo;
+    for (const change& c : changes) {
+        undo.ops.push_back({c.op, x.how.ops[at(c.op)]});
+        undo.shards.push_back(m.shards[at(c.op)]);
+    }
+    undo.pool = x.how.pool.size();
+    undo.tiles = x.out.p.tiles.size();
+    undo.moved_bytes = x.out.p.moved_bytes;
+    undo.tensor_places.assign(at(x.in.g.tensor_count), -1);
+    undo.parameter_places.assign(at(x.in.g.parameter_count), -1);
+    const auto save = [&](int t) {
+        if (undo.tensor_places[at(t)] < 0) {
+            undo.tensor_places[at(t)] = static_cast<int>(undo.tensors.size());
+            undo.tensors.push_back(
+                {t, m.values[at(t)], m.gathered_values[at(t)], m.gradients[at(t)], m.gathered_gradients[at(t)]});
+        }
+    };
+    for (int f : touched.list) {
+        const op_node& node = x.in.g.ops[x.operator_of(f)];
+        save(node.output);
+        for (int t : node.inputs) {
+            save(t);
+        }
+        for (int p : node.parameters) {
+            if (undo.parameter_places[at(p)] < 0) {
+                undo.parameter_places[at(p)] = static_cast<int>(undo.parameters.size());
+                undo.parameters.push_back({p, x.places.parameters[at(p)], x.places.parameter_gradients[at(p)]});
+            }
+        }
+        x.out.p.moved_bytes -= x.fragments[at(f)].moved_bytes;
+        undo.fragments.push_back(static_cast<fragment&&>(x.fragments[at(f)]));
+    }
+    undo.intermediate_count = m.intermediates.size();
+    for (std::size_t i = 0; i < m.intermediates.size(); ++i) {
+        if (touched.contains(x.backward_of(m.intermediates[i].first / max_operands))) {
+            undo.intermediates.push_back({i, m.intermediates[i].second});
+        }
+    }
+    return undo;
+}
+
+TESSERA_INLINE void restore(lowered_fragments& x, const touched_fragments& touched, lowering_undo&& undo) {
+    lowering::micro_batch_places& m = x.batch();
+    for (std::size_t i = undo.ops.size(); i-- > 0;) {
+        x.how.ops[at(undo.ops[i].first)] = undo.ops[i].second;
+        m.shards[at(undo.ops[i].first)] = static_cast<std::vector<shard>&&>(undo.shards[i]);
+    }
+    x.how.pool.resize(undo.pool);
+    x.in.s = x.how.view();
+    for (lowering_undo::tensor& t : undo.tensors) {
+        m.values[at(t.which)] = static_cast<lowering::located&&>(t.values);
+        m.gathered_values[at(t.which)] = static_cast<lowering::gathered_list&&>(t.gathered_values);
+        m.gradients[at(t.which)] = static_cast<lowering::located&&>(t.gradients);
+        m.gathered_gradients[at(t.which)] = static_cast<lowering::gathered_list&&>(t.gathered_gradients);
+    }
+    for (lowering_undo::parameter& p : undo.parameters) {
+        x.places.parameters[at(p.which)] = static_cast<lowering::located&&>(p.copies);
+        x.places.parameter_gradients[at(p.which)] = static_cast<lowering::located&&>(p.gradients);
+    }
+    for (std::size_t i = 0; i < undo.fragments.size(); ++i) {
+        x.fragments[at(touched.list[i])] = static_cast<fragment&&>(undo.fragments[i]);
+    }
+    m.intermediates.resize(undo.intermediate_count);
+    for (auto& [which, states] : undo.intermediates) {
+        m.intermediates[which].second = static_cast<std::vector<lowering::intermediate_state>&&>(states);
+    }
+    for (std::size_t i = undo.aliases.size(); i-- > 0;) {
+        x.out[undo.aliases[i].first].alias = undo.aliases[i].second;
+    }
+    x.out.p.tiles.resize(undo.tiles);
+    x.creator.resize(undo.tiles);
+    x.places.contribution_keys.resize(undo.tiles, -1);
+    x.out.p.moved_bytes = undo.moved_bytes;
+}
+
+} // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

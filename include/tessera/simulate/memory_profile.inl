@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of memory_profile.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/simulate/memory_profile.hpp"
+
+namespace tessera::simulation {
+
+TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const plan& p, const timeline& t) {
+    struct life {
+        index_t first = -1;
+        index_t last = 0;
+    };
+    std::vector<life> lives(p.tiles.size());
+    std::vector<access> touched;
+    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
+        accesses_of(p, p.tasks[i], touched);
+        for (const access& a : touched) {
+            life& l = lives[static_cast<std::size_t>(a.tile)];
+            l.first = l.first < 0 ? t.tasks[i].start : std::min(l.first, t.tasks[i].start);
+            l.last = std::max(l.last, t.tasks[i].end);
+        }
+    }
+    std::vector<char> kept(p.tiles.size(), 0);
+    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
+        if (p.tiles[i].keep) {
+            kept[static_cast<std::size_t>(p.root(static_cast<int>(i)))] = 1;
+        }
+    }
+    std::vector<std::vector<memory_sample>> changes(static_cast<std::size_t>(p.devices));
+    for (std::size_t i = 0; i < p.tiles.size(); ++i) {
+        const tile& x = p.tiles[i];
+        const bool persistent = is_persistent(x.kind);
+        if (x.device < 0 || x.alias >= 0 || (!persistent && lives[i].first < 0)) {
+            continue;
+        }
+        std::vector<memory_sample>& mine = changes[static_cast<std::size_t>(x.device)];
+        const index_t bytes = x.bytes > 0 ? x.bytes : x.elements * bytes_of(x.type);
+        mine.push_back({persistent ? 0 : lives[i].first, bytes});
+        if (!persistent && kept[i] == 0) {
+            mine.push_back({lives[i].last, -bytes});
+        }
+    }
+    std::vector<std::vector<memory_sample>> all;
+    for (std::vector<memory_sample>& mine : changes) {
+        std::sort(mine.begin(), mine.end(), [](const memory_sample& a, const memory_sample& b) {
+            return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; // what ends makes room for what begins
+        });
+        std::vector<memory_sample> sums{{0, 0}};
+        for (const memory_sample& m : mine) {
+            if (m.time != sums.back().time) {
+                sums.push_back({m.time, sums.back().bytes});
+            }
+            sums.back().bytes += m.bytes;
+        }
+        all.push_back(static_cast<std::vector<memory_sample>&&>(sums));
+    }
+    return all;
+}
+
+} // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"

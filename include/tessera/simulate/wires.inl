@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of wires.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/simulate/wires.hpp"
+
+namespace tessera::simulation {
+
+TESSERA_INLINE wires::wires(const cluster& on, int parts)
+    : on_(on), busy_(at(on.lanes()), 0), parts_(parts), in_part_(devices_of_part(on, parts)),
+      shared_(parts > 1 ? at(in_part_ * in_part_) : 0) {}
+
+TESSERA_INLINE void wires::begin() {
+    latency_ = 0;
+    used_.clear();
+}
+
+TESSERA_INLINE void wires::send(int from, int to, index_t bytes) {
+    const route r = on_.between(from, to);
+    latency_ = std::max(latency_, r.latency);
+    for (int lane : r.lanes) {
+        use(lane, bytes * 1000 + 1); // + 1: also a lane that nothing measurable passes is used
+    }
+}
+
+TESSERA_INLINE void wires::send_in_every_part(int from, int to, index_t bytes) {
+    std::vector<std::pair<int, int>>& lanes = shared_[at(from * in_part_ + to)];
+    const route mine = on_.between(from, to);
+    if (lanes.empty()) {
+        for (int lane : mine.lanes) {
+            lanes.push_back({lane, 1});
+            for (int k = 1; k < parts_; ++k) {
+                for (int other : on_.between(from + k * in_part_, to + k * in_part_).lanes) {
+                    lanes.back().second += other == lane ? 1 : 0;
+                }
+            }
+        }
+    }
+    latency_ = std::max(latency_, mine.latency);
+    for (const auto& [lane, parts] : lanes) {
+        use(lane, parts * bytes * 1000 + 1);
+    }
+}
+
+TESSERA_INLINE void wires::send_from_parts(int from, int to, index_t bytes, int parts) {
+    for (int k = 0; k < parts; ++k) {
+        if (from + k * in_part_ != to) {
+            send(from + k * in_part_, to, bytes);
+        }
+    }
+}
+
+TESSERA_INLINE void wires::finish(int device, index_t local, activity& a, bool beside, index_t starting) {
+    index_t wire = 0;
+    for (int lane : used_) {
+        const index_t busy = take(lane);
+        wire = std::max(wire, busy);
+        a.lanes.push_back({lane, busy});
+    }
+    a.duration = std::max<index_t>(1, latency_ + wire + local);
+    if (!beside) {
+        return compute(device, a);
+    }
+    const bool in_turn = on_.class_of(device).copies_in_turn;
+    if (in_turn || local > 0) {
+        a.lanes.push_back({engine_of(device), in_turn ? a.duration : std::max<index_t>(1, local - starting)});
+    }
+}
+
+TESSERA_INLINE void wires::compute(int device, activity& a) const {
+    a.device = device;
+    if (!on_.class_of(device).copies_in_turn) {
+        a.lanes.push_back({engine_of(device), a.duration});
+    }
+}
+
+TESSERA_INLINE void wires::finish_meanwhile(activity& a) {
+    for (int lane : used_) {
+        const index_t busy = take(lane);
+        const auto known =
+            std::find_if(a.lanes.begin(), a.lanes.end(), [&](const lane_use& u) { return u.lane == lane; });
+        if (known == a.lanes.end()) {
+            a.lanes.push_back({lane, busy});
+        } else {
+            known->busy += busy;
+        }
+    }
+}
+
+TESSERA_INLINE int wires::devices_of_part(const cluster& on, int parts) {
+    if (parts < 1 || on.devices() % parts != 0) {
+        throw error("tessera: a machine of " + std::to_string(on.devices()) + " devices does not have " +
+                    std::to_string(parts) + " equal parts; give a number that divides its devices");
+    }
+    return on.devices() / parts;
+}
+
+TESSERA_INLINE void wires::use(int lane, index_t what) {
+    if (busy_[at(lane)] == 0) {
+        used_.push_back(lane);
+    }
+    busy_[at(lane)] += what;
+}
+
+TESSERA_INLINE index_t wires::take(int lane) {
+    const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
+    busy_[at(lane)] = 0;
+    return busy;
+}
+
+} // namespace tessera::simulation
+
+#include "tessera/base/end_header.inl"
