@@ -16,17 +16,21 @@ from pathlib import Path
 
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
 LINE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+BODIES = re.compile(r"^#ifndef TESSERA_COMPILED\n(.*?)^#(?:else|endif)\n", re.MULTILINE | re.DOTALL)
 PRECOMPILED = 12
 
 
-def read_closures():
+def read_closures(compiled):
     """Every file of the library, and of others what it includes, with all that it includes, directly or not; and what reading each costs."""
     direct, costs = {}, {}
     for path in INCLUDE.rglob("*"):
         if path.suffix not in (".hpp", ".inl"):
             continue
         name, text, found = path.relative_to(INCLUDE).as_posix(), path.read_text(), set()
-        for own, other in LINE.findall(text):
+        header = path.with_suffix(".hpp").relative_to(INCLUDE).as_posix() if path.suffix == ".inl" else None  # which includes its bodies
+        for own, other in LINE.findall(BODIES.sub("", text) if compiled else text):
+            if own == header:
+                continue
             beside = (path.parent / own).resolve()
             found.add(beside.relative_to(INCLUDE).as_posix() if own and beside.is_file() else own or other)
         missing = [one for one in found if one.startswith("tessera/") and not (INCLUDE / one).is_file()]
@@ -95,7 +99,7 @@ def main():
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
 
-    closures, costs = read_closures()
+    closures, costs = read_closures("-DTESSERA_COMPILED" in options.command)
     headers = {name for name in closures if name.endswith(".hpp") and name.startswith("tessera/")
                and not (options.without and re.search(options.without, name))}
     best = choose_precompiled(headers, closures, costs)

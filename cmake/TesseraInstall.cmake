@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host mpi cuda io).
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host mpi cuda io). The package brings
+# tessera::compiled as sources, which are built with the flags of the project that links it.
 
 include(CMakePackageConfigHelpers)
 
@@ -29,6 +30,7 @@ endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
   COMPATIBILITY ${compatibility} ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/TesseraCompiled.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
 if(TARGET tessera_cuda)
   foreach(module FindCUDNN FindNCCL TesseraFindNvidia)

@@ -21,7 +21,7 @@ set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure measure/prod
 set(TESSERA_CORE_LAYERS base op net part layout strategy machine task cost schedule plan simulate search)
 
 # tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])
-# Fragments (*.inl) are installed but are no headers of their own, so they are not checked to compile alone.
+# Fragments (*.inl) are installed but are no headers of their own. That headers compile alone .ci/headers_alone.py checks.
 function(tessera_add_library name)
   cmake_parse_arguments(arg "" "" "FOLDERS;UMBRELLA;WITHOUT" ${ARGN})
   set(headers)
@@ -49,10 +49,7 @@ function(tessera_add_library name)
     target_sources(tessera_${name} INTERFACE FILE_SET fragments TYPE HEADERS BASE_DIRS "${TESSERA_INCLUDE_DIR}"
                                              FILES ${fragments})
   endif()
-  set_target_properties(tessera_${name} PROPERTIES
-    EXPORT_NAME ${name}
-    VERIFY_INTERFACE_HEADER_SETS ON
-    INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  set_target_properties(tessera_${name} PROPERTIES EXPORT_NAME ${name})
   if(NOT PROJECT_IS_TOP_LEVEL)
     set_target_properties(tessera_${name} PROPERTIES SYSTEM ON) # a user's -Werror is about the user's code
   endif()

@@ -3,11 +3,13 @@
 //
 //     save_load FOLDER [large|small] [ROUNDS] [PARTS]
 //
-// Save: a checkpoint with its checksums, to the disk, beside `dd conv=fsync` of as many bytes in the same folder. Load: of a checkpoint of two devices that
-// hold rows, by a training under the same strategy (a plain load) and under others: columns on two devices, slices (ZeRO 3) on two, one device; files in the
-// page cache, and not. Beside the training: what save() of a checkpoint_saver takes, beside a copy of as many bytes. Each after one round that does not count; the
-// disk is quiet when a measurement begins. Large: 2.06 GiB of parameters and optimizer state, for which 9 GB of memory and 5 GB of disk are needed; small: 0.19
-// GiB. The numbers loaded are compared, bit for bit. PARTS: letters of what is measured, of s(ave), b(eside) and l(oad).
+// Save: a checkpoint with its checksums, to the disk, beside `dd conv=fsync` of as many bytes in the same folder. Load:
+// of a checkpoint of two devices that hold rows, by a training under the same strategy (a plain load) and under others:
+// columns on two devices, slices (ZeRO 3) on two, one device; files in the page cache, and not. Beside the training:
+// what save() of a checkpoint_saver takes, beside a copy of as many bytes. Each after one round that does not count;
+// the disk is quiet when a measurement begins. Large: 2.06 GiB of parameters and optimizer state, for which 9 GB of
+// memory and 5 GB of disk are needed; small: 0.19 GiB. The numbers loaded are compared, bit for bit. PARTS: letters of
+// what is measured, of s(ave), b(eside) and l(oad).
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/host.hpp>

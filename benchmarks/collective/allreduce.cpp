@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce of 16 MB of floats: over two devices of this process, as a training step does it, against MPI_Allreduce between
-// two ranks, in the same run and in turns.
+// All-reduce of 16 MB of floats: over two devices of this process, as a training step does it, against MPI_Allreduce
+// between two ranks, in the same run and in turns.
 //
 //     mpiexec -n 2 --bind-to none allreduce        (as root: --allow-run-as-root)
 //
-// In the process every device sums its half of both devices' contributions and writes it to both, between the barriers at the
-// ends of a run. In a step the optimizer's update is part of it, which reads and writes the weights besides; that is timed too.
-// MPI runs in place and out of place; the faster counts.
+// In the process every device sums its half of both devices' contributions and writes it to both, between the barriers
+// at the ends of a run. In a step the optimizer's update is part of it, which reads and writes the weights besides;
+// that is timed too. MPI runs in place and out of place; the faster counts.
 #include "benchmarks/support/summing_plan.hpp"
 #include "benchmarks/support/timing.hpp"
 

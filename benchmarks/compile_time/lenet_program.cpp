@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// README's first program: the network, its strategy found by the compiler, and training. Compiled with -DTESSERA_COMPILED against the compiled library, else
-// against the headers; see programs.py.
+// README's first program: the network, its strategy found by the compiler, and training. Compiled with
+// -DTESSERA_COMPILED against the compiled library, else against the headers; see programs.py.
 #include <tessera/host.hpp>
 #include <tessera/io/fashion_mnist.hpp>
 

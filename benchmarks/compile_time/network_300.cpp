@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the compiler takes to describe a network of 302 operators as one type, and to check its data-parallel strategy.
+// How long the compiler takes to describe a network of 302 operators as one type, and to check its data-parallel
+// strategy.
 #include "tessera/tessera.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the executor adds to a task: plans whose tasks do nothing, timed for each task. On one device a chain; on two devices
-// side by side without waits, and in turns, where every task waits for the one before it on the other device.
+// What the executor adds to a task: plans whose tasks do nothing, timed for each task. On one device a chain; on two
+// devices side by side without waits, and in turns, where every task waits for the one before it on the other device.
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/execute/executor.hpp>

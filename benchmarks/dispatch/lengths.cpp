@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step costs on sequences of half the length, in one trainer of a GPT of two layers (256 channels, 4 heads, 1,024 tokens, one sample)
-// on one device of the host: steps on whole and on half sequences in turns, in seconds of the processor.
+// What a training step costs on sequences of half the length, in one trainer of a GPT of two layers (256 channels, 4
+// heads, 1,024 tokens, one sample) on one device of the host: steps on whole and on half sequences in turns, in seconds
+// of the processor.
 //
 //     lengths [PAIRS]             15 pairs, if not said
 #include "benchmarks/support/timing.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication beside computation on this host: the same strategy with its communication among the computation and on streams of its own, in
-// turns in one run; what the simulation of threads predicts of both.
+// Communication beside computation on this host: the same strategy with its communication among the computation and on
+// streams of its own, in turns in one run; what the simulation of threads predicts of both.
 //   overlap [DEVICES [SECONDS]]     default 2 devices, 3 seconds for every strategy
-// ratio: among / beside, above 1 where the stream gains. hidden: share of the stream's time during which its device computes.
+// ratio: among / beside, above 1 where the stream gains. hidden: share of the stream's time during which its device
+// computes.
 #include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 #include "support/high_water.hpp"

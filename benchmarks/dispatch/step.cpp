@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session adds to its primitives: the time of a step over that of a bare loop which calls the same prepared tasks in
-// the same order on the same buffers, on one device; and how often a step goes to the heap, which only oneDNN may. And AlexNet on two
-// devices, data parallel, against one device.
+// What a session adds to its primitives: the time of a step over that of a bare loop which calls the same prepared
+// tasks in the same order on the same buffers, on one device; and how often a step goes to the heap, which only oneDNN
+// may. And AlexNet on two devices, data parallel, against one device.
 //
 //     step [--profile FILE] [--estimate]     implementations are measured, or with --estimate chosen by rules of thumb
 //

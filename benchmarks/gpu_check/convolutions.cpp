@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// convolutions BATCH [NETWORK...]: every different convolution of a training step on one GPU, a line for each, of the networks named or of the
-// whole zoo, in all three precisions: for deviceless.py. Needs neither CUDA nor a GPU.
+// convolutions BATCH [NETWORK...]: every different convolution of a training step on one GPU, a line for each, of the
+// networks named or of the whole zoo, in all three precisions: for deviceless.py. Needs neither CUDA nor a GPU.
 #include "examples/zoo/zoo.hpp"
 
 #include "tessera/backend/cuda/bind.hpp"

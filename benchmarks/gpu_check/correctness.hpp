@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of one device. Every row of the operator table under random splits against the reference backend; every network under random
-// strategies on 1 to 8 virtual shards of one card, and under random pipelines, against one device in double; training on Fashion-MNIST.
+// The numbers of one device. Every row of the operator table under random splits against the reference backend; every
+// network under random strategies on 1 to 8 virtual shards of one card, and under random pipelines, against one device
+// in double; training on Fashion-MNIST.
 #pragma once
 
 #include "benchmarks/gpu_check/fashion_mnist.hpp"
@@ -17,14 +18,16 @@ namespace gpu_check {
 
 using namespace test_support;
 
-/// What a network's runs may differ by: losses, gradients (each parameter's, or all of them as one vector), changes of weights.
+/// What a network's runs may differ by: losses, gradients (each parameter's, or all of them as one vector), changes of
+/// weights.
 struct differences {
     double most[3] = {1e-4, 1e-4, 1e-4};
     bool joint = false;
 };
 
-/// Adam divides by the gradient's own size. In low precision a gradient that is nothing in theory is noise, and a pool may find another maximum
-/// among numbers that rounding made equal: there all gradients count together, and weights are only shown. (In bf16 the reference backend is up to
+/// Adam divides by the gradient's own size. In low precision a gradient that is nothing in theory is noise, and a pool
+/// may find another maximum among numbers that rounding made equal: there all gradients count together, and weights are
+/// only shown. (In bf16 the reference backend is up to
 /// 0.31 away from double, in a residual net of volumes.)
 inline differences allowed_of(const options& o, const ts::optimizer& how) {
     differences d;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo on GPUs: the network of the README on Fashion-MNIST, over two devices, with data read from unpacked files (no library needed).
+// The demo on GPUs: the network of the README on Fashion-MNIST, over two devices, with data read from unpacked files
+// (no library needed).
 #pragma once
 
 #include "benchmarks/gpu_check/options.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks under random strategies, schedules and policies over ranks whose GPUs NCCL connects, beside one process
-// that has as many devices on its GPU, where nothing is NCCL's:
+// Random networks under random strategies, schedules and policies over ranks whose GPUs NCCL connects, beside one
+// process that has as many devices on its GPU, where nothing is NCCL's:
 //
 //     mpirun -n RANKS gpu_ranks [--first NUMBER] [--count NUMBER] [--devices EACH] [--limit SECONDS]
 //
-// Ranks may have one GPU: each names itself a node of its own to NCCL, which then connects them over sockets. That shows
-// numbers and order, not speed. Exit: 0 all well, 1 something differs, 77 no GPU.
+// Ranks may have one GPU: each names itself a node of its own to NCCL, which then connects them over sockets. That
+// shows numbers and order, not speed. Exit: 0 all well, 1 something differs, 77 no GPU.
 #ifdef TESSERA_MAKE_BELIEVE
 #include "support/cuda_fake.hpp"
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps of whole networks: call by call and replayed from a CUDA graph, over the sum of their calls' times alone; and PyTorch's step
-// on the same card, in the same run and precision. Inputs come from pinned memory of the processor in every step, on both sides.
+// Training steps of whole networks: call by call and replayed from a CUDA graph, over the sum of their calls' times
+// alone; and PyTorch's step on the same card, in the same run and precision. Inputs come from pinned memory of the
+// processor in every step, on both sides.
 #pragma once
 
 #include "benchmarks/gpu_check/options.hpp"

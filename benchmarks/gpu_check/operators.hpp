@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-benchmarks of ts::sharded on GPUs: operators at the sizes of real networks, whole and in shards on the GPUs that there are (on one
-// card, shards share it). Forward and backward apart: what the kernels take, what the movement of data takes, and what a run takes above
-// both, which is dispatch.
+// Micro-benchmarks of ts::sharded on GPUs: operators at the sizes of real networks, whole and in shards on the GPUs
+// that there are (on one card, shards share it). Forward and backward apart: what the kernels take, what the movement
+// of data takes, and what a run takes above both, which is dispatch.
 #pragma once
 
 #include "benchmarks/gpu_check/options.hpp"

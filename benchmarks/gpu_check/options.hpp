@@ -176,7 +176,8 @@ struct pinned_batch {
     }
 };
 
-/// Milliseconds of calls: arithmetic, and movement (uploads, copies, fills; -1 of exchanges between GPUs counts as nothing).
+/// Milliseconds of calls: arithmetic, and movement (uploads, copies, fills; -1 of exchanges between GPUs counts as
+/// nothing).
 struct call_sums {
     double kernels = 0;
     double movement = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a GPU's roofline, measured through the calls that plans make: the highest rate that each kind of work reaches, the memory's
-// bandwidth, what starting a task costs, and what copies to and from the GPU reach. For machine/presets.hpp.
+// The constants of a GPU's roofline, measured through the calls that plans make: the highest rate that each kind of
+// work reaches, the memory's bandwidth, what starting a task costs, and what copies to and from the GPU reach. For
+// machine/presets.hpp.
 #pragma once
 
 #include "benchmarks/gpu_check/options.hpp"
@@ -110,7 +111,8 @@ inline void print_links(const options& o) {
                 static_cast<double>(bytes) * 1e-3 / (large - small), small * 1e6);
 }
 
-/// A device class with what was measured; the rates are those that the simulator's counts of operations and bytes reach.
+/// A device class with what was measured; the rates are those that the simulator's counts of operations and bytes
+/// reach.
 inline ts::device_class measure_roofline(const options& o, bool print) {
     using ts::make_shape;
     using ts::op_kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator against measurement: the step of a plan as predicted from the times of its tasks, each measured alone, beside the step that
-// the same plan takes.
+// The simulator against measurement: the step of a plan as predicted from the times of its tasks, each measured alone,
+// beside the step that the same plan takes.
 #pragma once
 
 #include "benchmarks/gpu_check/networks.hpp"

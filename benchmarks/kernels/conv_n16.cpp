@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of the host kernels against oneDNN with `any` formats, one thread, measured in turns:
-//   g++ -O2 -std=c++20 -I. -Iinclude benchmarks/kernels/conv_n16.cpp -ldnnl -lgomp && OMP_NUM_THREADS=1 ./a.out [blocks]
+//   g++ -O2 -std=c++20 -I. -Iinclude benchmarks/kernels/conv_n16.cpp -ldnnl -lgomp && OMP_NUM_THREADS=1 ./a.out
+//   [blocks]
 // Each speed is the best of many slices of a millisecond; each ratio is the median over the rounds, in which the two
 // took their slices one after the other, so that a clock that changes between rounds does not matter.
 #include <algorithm>
@@ -82,7 +83,8 @@ const dnnl::engine& engine() {
 
 dnnl::memory::desc any(dims d) { return {std::move(d), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any}; }
 
-/// The descriptor of a primitive; of a backward one for the `hint` of its forward one. (oneDNN 2 wants what is computed as a descriptor of its own.)
+/// The descriptor of a primitive; of a backward one for the `hint` of its forward one. (oneDNN 2 wants what is computed
+/// as a descriptor of its own.)
 template <class Primitive, class... What>
 typename Primitive::primitive_desc described(const What&... what) {
 #if DNNL_VERSION_MAJOR == 2

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that are made of expressions against the same written by hand, one thread, in turns:
 //   g++ -O2 -std=c++20 -I. -Iinclude benchmarks/kernels/expressions.cpp && ./a.out
-// Each ratio (time by hand / time of the expression's, above 1 where the expression's is faster) is the median over rounds in which the two took
-// their slices one after the other. Arrays of 4096 numbers lie in the first cache, of 10^5 in the second.
-// Then SwiGLU, silu(a) * b, fused against its two operators one after the other, on arrays of 64 KB and 16 MB.
+// Each ratio (time by hand / time of the expression's, above 1 where the expression's is faster) is the median over
+// rounds in which the two took their slices one after the other. Arrays of 4096 numbers lie in the first cache, of 10^5
+// in the second. Then SwiGLU, silu(a) * b, fused against its two operators one after the other, on arrays of 64 KB and
+// 16 MB.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -129,7 +130,8 @@ const pair pairs[] = {
 #undef BOTH
 // clang-format on
 
-/// Two ways to the same numbers: the best time of each, and the median of the first's time over the second's in rounds of both.
+/// Two ways to the same numbers: the best time of each, and the median of the first's time over the second's in rounds
+/// of both.
 template <class First, class Second>
 void race_both(const char* name, std::ptrdiff_t count, const char* const (&ways)[2], int work, const First& first,
                const Second& second) {

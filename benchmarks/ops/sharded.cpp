@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-benchmarks of operators and of chains of them in shards, over a table of operators and splits: time of a forward and of a backward run (which
-// includes the reduction of the parameters' gradients), rate of the operator's own arithmetic, bytes moved between devices.
+// Micro-benchmarks of operators and of chains of them in shards, over a table of operators and splits: time of a
+// forward and of a backward run (which includes the reduction of the parameters' gradients), rate of the operator's own
+// arithmetic, bytes moved between devices.
 //
 //   sharded [--filter=conv] [--seconds=1] [--precision=0.01] [--predict] [--tasks] [--csv=FILE] [--json=FILE]
 //

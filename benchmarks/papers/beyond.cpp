@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beyond the papers: for each network and cluster of their tables, every system's step and the fastest combination that is found, as Markdown.
-// Usage: beyond [seconds of MCMC for each network] [part of a network's name]
+// Beyond the papers: for each network and cluster of their tables, every system's step and the fastest combination that
+// is found, as Markdown. Usage: beyond [seconds of MCMC for each network] [part of a network's name]
 #include "benchmarks/papers/beyond.hpp"
 #include "benchmarks/papers/transformer.hpp"
 #include "examples/networks.hpp"

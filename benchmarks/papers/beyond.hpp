@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every system of the papers on one network and one cluster, and what is found among combinations of strategies, schedules and synchronization.
+// Every system of the papers on one network and one cluster, and what is found among combinations of strategies,
+// schedules and synchronization.
 #pragma once
 
 #include "benchmarks/papers/gradients.hpp"
@@ -125,8 +126,8 @@ private:
         return c.barrier ? step_ms(c.network->view(), c.value, on) : steady_ms(c.network->view(), c.value, on);
     }
 
-    /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination and a device or a lane is in use for longer in one than the
-    /// fastest that fits takes: it cannot win then.
+    /// Simulates a step. What has no barrier between steps is simulated for more of them, unless it is a combination
+    /// and a device or a lane is in use for longer in one than the fastest that fits takes: it cannot win then.
     void add(const std::string& name, const ts::graph& g, ts::strategy s, bool barrier) {
         candidate c{name, &g, std::move(s), barrier};
         const auto begin = benchmarks::clock_type::now();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlexFlow's evaluation (Jia, Zaharia and Aiken, MLSys 2019) on the simulated P100 and K80 clusters, as Markdown: speed-up over data
-// parallelism and strategies by hand (the paper's experts), and the traffic of NMT, beside the paper's figures; and what less traffic costs in time. Arguments: million activities of a chain of the search, and a
+// FlexFlow's evaluation (Jia, Zaharia and Aiken, MLSys 2019) on the simulated P100 and K80 clusters, as Markdown:
+// speed-up over data parallelism and strategies by hand (the paper's experts), and the traffic of NMT, beside the
+// paper's figures; and what less traffic costs in time. Arguments: million activities of a chain of the search, and a
 // part of a network's name, or "prices".
 #include "benchmarks/papers/support.hpp"
 #include "examples/zoo/inception.hpp"
@@ -59,7 +60,8 @@ void network(const char* name, bool recurrent, index_t per_device) {
     }
 }
 
-/// NMT on 64 K80 with servers, searched with bytes at several prices: how much time less traffic costs. What was found at a higher price is a start at a lower one.
+/// NMT on 64 K80 with servers, searched with bytes at several prices: how much time less traffic costs. What was found
+/// at a higher price is a start at a lower one.
 void prices() {
     const ts::cluster on(ts::machines::k80_nodes(16));
     const ts::graph g = ts::describe<networks::nmt>(64 * 64);

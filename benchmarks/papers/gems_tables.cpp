@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMS (Jain et al., SC 2020) in the simulator, as Markdown: throughput of MAST and MASTER beside closed forms, memory, and weak scaling.
+// GEMS (Jain et al., SC 2020) in the simulator, as Markdown: throughput of MAST and MASTER beside closed forms, memory,
+// and weak scaling.
 #include "benchmarks/papers/hybrids.hpp"
 #include "examples/zoo/residual.hpp"
 #include "tessera/schedule/blocking_all_reduce.hpp"

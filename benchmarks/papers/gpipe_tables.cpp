@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPipe (Huang et al. 2019, arXiv 1811.06965, tables 1 to 3) and torchgpipe's reproductions (kakaobrain/torchgpipe, docs/benchmarks.rst) in
-// the simulator, as Markdown. Usage: gpipe_tables [--all: the largest models too | --explain: only why rows of table 1 deviate]
+// GPipe (Huang et al. 2019, arXiv 1811.06965, tables 1 to 3) and torchgpipe's reproductions (kakaobrain/torchgpipe,
+// docs/benchmarks.rst) in the simulator, as Markdown. Usage: gpipe_tables [--all: the largest models too | --explain:
+// only why rows of table 1 deviate]
 #include "benchmarks/papers/gpipe_memory.hpp"
 #include "examples/zoo/residual.hpp"
 
@@ -11,8 +12,8 @@ using namespace papers;
 constexpr int stage_counts[] = {2, 4, 8};
 constexpr int batches[] = {1, 4, 32};
 
-/// The cells of an AmoebaNet as GPipe and torchgpipe cut it: the stem's convolution, every cell, the classifier. A cell ends with a concatenation of
-/// at least three states.
+/// The cells of an AmoebaNet as GPipe and torchgpipe cut it: the stem's convolution, every cell, the classifier. A cell
+/// ends with a concatenation of at least three states.
 std::vector<int> cells_of(const ts::graph_view& g) {
     std::vector<int> cell;
     int now = 0;
@@ -195,7 +196,8 @@ void torchgpipe_amoebanet() {
     }
 }
 
-/// Long pipelines of equal micro-batches: every further micro-batch takes as long as the one before. Two short ones say how long.
+/// Long pipelines of equal micro-batches: every further micro-batch takes as long as the one before. Two short ones say
+/// how long.
 double long_pipeline_ms(ts::graph (*describe)(index_t), index_t samples, int chunks, int stages) {
     const auto ms = [&](int count) {
         const ts::graph g = describe(samples * count);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables of synchronization share: workers that train a network each, their gradients under a policy, and what a steady step takes.
+// What the tables of synchronization share: workers that train a network each, their gradients under a policy, and what
+// a steady step takes.
 #pragma once
 
 #include "benchmarks/papers/hybrids.hpp"
 
 namespace papers {
 
-/// Where a convolution of 3 x 3 without strides takes 4/9 of its multiplications: by Winograd's F(2 x 2, 3 x 3), as GPU libraries compute it (Lavin and
-/// Gray, CVPR 2016). Adds the times of a plan's tasks to a profile.
+/// Where a convolution of 3 x 3 without strides takes 4/9 of its multiplications: by Winograd's F(2 x 2, 3 x 3), as GPU
+/// libraries compute it (Lavin and Gray, CVPR 2016). Adds the times of a plan's tasks to a profile.
 inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const ts::plan& p,
                          const ts::device_class& on) {
     for (const ts::task& t : p.tasks) {
@@ -62,7 +63,8 @@ public:
     }
     /// A step of one worker alone.
     double alone_ms() const { return alone_; }
-    /// Gradients with the times at which they are ready in the simulation of one worker, from the beginning of its backward pass.
+    /// Gradients with the times at which they are ready in the simulation of one worker, from the beginning of its
+    /// backward pass.
     const std::vector<schedule::ready_gradient>& gradients() const { return gradients_; }
 
     ts::plan plan(const ts::synchronization& how, int period = 1) const {
@@ -120,8 +122,9 @@ private:
     std::vector<schedule::ready_gradient> gradients_;
 };
 
-/// The messages of a strategy, of one slice each, in the order in which queues by priority would have let them go, as far as a simulation of two steps tells:
-/// at which times gradients were ready, and how long after one message the next left. `gradients` say in which layer each parameter is.
+/// The messages of a strategy, of one slice each, in the order in which queues by priority would have let them go, as
+/// far as a simulation of two steps tells: at which times gradients were ready, and how long after one message the next
+/// left. `gradients` say in which layer each parameter is.
 inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strategy& s,
                                         const std::vector<schedule::ready_gradient>& gradients, const ts::cluster& on,
                                         const ts::simulation::task_times& times) {

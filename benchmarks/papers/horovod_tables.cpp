@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horovod (Sergeev and Del Balso 2018, arXiv 1802.05799; horovod/docs/benchmarks.rst) in the simulator, as Markdown: scaling efficiency with and
-// without fusion and with blocking all-reduces.
+// Horovod (Sergeev and Del Balso 2018, arXiv 1802.05799; horovod/docs/benchmarks.rst) in the simulator, as Markdown:
+// scaling efficiency with and without fusion and with blocking all-reduces.
 #include "benchmarks/papers/gradients.hpp"
 #include "examples/zoo/inception.hpp"
 #include "examples/zoo/residual.hpp"
@@ -57,7 +57,8 @@ private:
     std::vector<ts::plan> plans_;
 };
 
-/// What all gradients by themselves cost where starting a message does: the one assumption that is changed is the latency of a card, RDMA's 5 us before.
+/// What all gradients by themselves cost where starting a message does: the one assumption that is changed is the
+/// latency of a card, RDMA's 5 us before.
 void what_fusion_brings(const std::vector<measured>& all) {
     constexpr int nodes = 32;
     constexpr double paper = 65; // per cent, "up to", over TCP and on models with many layers
@@ -69,7 +70,8 @@ void what_fusion_brings(const std::vector<measured>& all) {
         return gain;
     };
     const auto tcp = static_cast<index_t>(fit(5e3, 1e7, paper, true, most, 16));
-    // What an all-reduce of next to nothing takes, and the latency of one step around a ring of all GPUs that takes as long.
+    // What an all-reduce of next to nothing takes, and the latency of one step around a ring of all GPUs that takes as
+    // long.
     const ts::cluster on = servers(2, nodes, 1, tcp);
     std::vector<int> members;
     for (int d = 0; d < on.devices(); ++d) {

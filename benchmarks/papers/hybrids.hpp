@@ -6,8 +6,9 @@
 
 namespace papers {
 
-/// A network `replicas` times, operator by operator, that share all they train: what data parallel systems make of it when every replica normalizes by
-/// its own samples (Tessera's data parallelism normalizes by all samples and exchanges their statistics). Operator i of replica r is i * replicas + r.
+/// A network `replicas` times, operator by operator, that share all they train: what data parallel systems make of it
+/// when every replica normalizes by its own samples (Tessera's data parallelism normalizes by all samples and exchanges
+/// their statistics). Operator i of replica r is i * replicas + r.
 inline ts::graph replicas_of(const ts::graph& g, int replicas) {
     ts::graph all;
     const auto n = static_cast<std::size_t>(replicas);
@@ -53,9 +54,10 @@ inline ts::strategy replicas_of(const ts::strategy& s, int replicas, int devices
     return all;
 }
 
-/// The card of each of `shown` nodes that makes an all-reduce among them take what one among `nodes` takes: by recursive halving and doubling
-/// lg p rounds and (p-1)/p of the bytes over every card in each half (Thakur, Rabenseifner and Gropp 2005), p the nodes. Exact where nothing but gradients
-/// goes over the cards and the members' devices within a node are the same; each device updates more than its share of the parameters.
+/// The card of each of `shown` nodes that makes an all-reduce among them take what one among `nodes` takes: by
+/// recursive halving and doubling lg p rounds and (p-1)/p of the bytes over every card in each half (Thakur,
+/// Rabenseifner and Gropp 2005), p the nodes. Exact where nothing but gradients goes over the cards and the members'
+/// devices within a node are the same; each device updates more than its share of the parameters.
 struct card {
     index_t megabytes = 0;
     index_t latency = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyPar-Flow (Awan et al. 2020, arXiv 1911.05146) in the simulator, as Markdown: ResNet-1001 on nodes of Skylake processors, data parallel and in
-// partitions x replicas.
+// HyPar-Flow (Awan et al. 2020, arXiv 1911.05146) in the simulator, as Markdown: ResNet-1001 on nodes of Skylake
+// processors, data parallel and in partitions x replicas.
 #include "benchmarks/papers/hybrids.hpp"
 #include "examples/zoo/residual.hpp"
 

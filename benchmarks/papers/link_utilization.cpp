@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy a machine's link is over time with MXNet's servers and with P3 (Jayarajan et al. 2019, section 5), simulated, as SVG on standard output.
+// How busy a machine's link is over time with MXNet's servers and with P3 (Jayarajan et al. 2019, section 5),
+// simulated, as SVG on standard output.
 #include "benchmarks/papers/p3.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/vgg19.hpp"

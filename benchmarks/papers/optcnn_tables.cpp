@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN's evaluation (Jia, Lin, Qi and Aiken, ICML 2018) on the simulated P100 cluster, as Markdown: step times, traffic, scaling and search
-// times, beside the paper's figures.
+// OptCNN's evaluation (Jia, Lin, Qi and Aiken, ICML 2018) on the simulated P100 cluster, as Markdown: step times,
+// traffic, scaling and search times, beside the paper's figures.
 #include "benchmarks/papers/support.hpp"
 #include "examples/zoo/inception.hpp"
 
@@ -60,7 +60,8 @@ void network(const char* name, const char* paper_scaling, bool collectives) {
                 name, 16 * one / best_other[16], 16 * one / found[16], 16 * one / reduced[16], paper_scaling);
 }
 
-/// The same strategies under OptCNN's own cost model, in which nothing overlaps and every two devices are linked like the furthest.
+/// The same strategies under OptCNN's own cost model, in which nothing overlaps and every two devices are linked like
+/// the furthest.
 template <class Net>
 void additive(const char* name) {
     for (const int devices : {4, 16}) {

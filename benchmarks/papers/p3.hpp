@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3's three systems (Jayarajan et al. 2019, arXiv 1905.03960, section 5) on its machines: MXNet's servers, slices alone, slices with priorities.
+// P3's three systems (Jayarajan et al. 2019, arXiv 1905.03960, section 5) on its machines: MXNet's servers, slices
+// alone, slices with priorities.
 #pragma once
 
 #include "benchmarks/papers/gradients.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3 (Jayarajan et al. 2019, arXiv 1905.03960) in the simulator, as Markdown: throughput of four networks over bandwidths, with MXNet's servers, with
-// slices alone, and with priorities. Usage: p3_tables [anything: the table with a fitted constant alone]
+// P3 (Jayarajan et al. 2019, arXiv 1905.03960) in the simulator, as Markdown: throughput of four networks over
+// bandwidths, with MXNet's servers, with slices alone, and with priorities. Usage: p3_tables [anything: the table with
+// a fitted constant alone]
 #include "benchmarks/papers/p3.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/inception.hpp"
@@ -144,7 +145,8 @@ int main(int count, char**) {
         tables(resnet, inception, vgg, sockeye);
         resnet_at_four(resnet);
     }
-    // The one constant that the paper does not give, on one row: the fastest servers with which VGG-19 gains as much, or the most.
+    // The one constant that the paper does not give, on one row: the fastest servers with which VGG-19 gains as much,
+    // or the most.
     double served = mxnet_server;
     double most = 0;
     for (double rate = mxnet_server; rate > 800 && most < 66; rate *= 0.95) {

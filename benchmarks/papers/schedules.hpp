@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables of schedules share: a pipeline's simulated step and planned memory, GPipe's closed models, and a fit of one constant.
+// What the tables of schedules share: a pipeline's simulated step and planned memory, GPipe's closed models, and a fit
+// of one constant.
 #pragma once
 
 #include "benchmarks/papers/clusters.hpp"
@@ -51,7 +52,8 @@ inline double step_ms(const ts::graph_view& g, const ts::strategy& s, const ts::
     return step_ms(g, ts::lower(g, s.view(), on.devices()), on, times);
 }
 
-/// Milliseconds of a step in the middle of many without a barrier between them, so that they overlap: what so many steps take longer than two, each.
+/// Milliseconds of a step in the middle of many without a barrier between them, so that they overlap: what so many
+/// steps take longer than two, each.
 inline double steady_ms(const ts::graph_view& g, ts::strategy s, const ts::cluster& on,
                         const ts::simulation::task_times& times = {}, int steps = 4) {
     const auto ms = [&](int period) {
@@ -61,8 +63,9 @@ inline double steady_ms(const ts::graph_view& g, ts::strategy s, const ts::clust
     return (ms(steps) - ms(2)) / (steps - 2);
 }
 
-/// What a plan needs of the devices' memory: parameters, state and results alone, as the papers count. Plans are not bound, because the cost model's
-/// workspaces are those of a library that none of the papers' machines is known to have used.
+/// What a plan needs of the devices' memory: parameters, state and results alone, as the papers count. Plans are not
+/// bound, because the cost model's workspaces are those of a library that none of the papers' machines is known to have
+/// used.
 struct memory_use {
     index_t persistent = 0; ///< bytes of parameters and optimizer state, all devices together
     index_t arena = 0;      ///< bytes of everything else at its peak, all devices together
@@ -91,7 +94,7 @@ inline index_t parameters_of(const ts::graph_view& g) {
     return n;
 }
 
-// ---- GPipe's closed models, balanced stages, free communication; throughput relative to K=2, M=1 -------------------------
+// ---- GPipe's closed models, balanced stages, free communication; throughput relative to K=2, M=1 --------------------
 
 /// M K / (M + K - 1): what is computed again starts with the backward action.
 inline double late_recompute(int stages, int micro_batches) {

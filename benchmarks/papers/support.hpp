@@ -83,7 +83,8 @@ inline row row_of(std::string_view search, const ts::graph_view& g, const ts::cl
     return make_row(g, on, std::string(search::quick_search_named(search).title), found_by(search, g, on), times);
 }
 
-/// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's, `byte_price` in ms per GB.
+/// FlexFlow's search from the strategies given, parts of the machine first; `work` as search_rule's, `byte_price` in ms
+/// per GB.
 inline row searched(const ts::graph_view& g, const ts::cluster& on, const std::vector<row>& given, double work,
                     const ts::simulation::task_times& times = {}, double byte_price = 0) {
     search::coarse_search_options o = benchmarks::search_rule{.work = work}.options(on.devices());

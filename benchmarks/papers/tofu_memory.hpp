@@ -15,8 +15,9 @@ namespace papers {
 namespace ts = tessera;
 using ts::index_t;
 
-/// What lies in a device's memory from one task to another: a tile, or all that operators which share a parameter add to its gradient, as if each
-/// added to what is there. Plans keep these apart until all are there, which for unrolled layers takes as many times the parameters as there are steps.
+/// What lies in a device's memory from one task to another: a tile, or all that operators which share a parameter add
+/// to its gradient, as if each added to what is there. Plans keep these apart until all are there, which for unrolled
+/// layers takes as many times the parameters as there are steps.
 struct resident {
     index_t bytes = 0;
     int device = 0;
@@ -70,7 +71,8 @@ inline residents residents_of(const ts::plan& p) {
     return r;
 }
 
-/// Bytes of the fullest device at its worst task, as if gradients of shared parameters were added up as they come, in an arena without gaps.
+/// Bytes of the fullest device at its worst task, as if gradients of shared parameters were added up as they come, in
+/// an arena without gaps.
 inline index_t least_peak(const ts::plan& p) {
     const residents r = residents_of(p);
     const std::size_t tasks = p.tasks.size();
@@ -92,9 +94,10 @@ inline index_t least_peak(const ts::plan& p) {
     return most;
 }
 
-/// Swapping of one device to its host: nothing that a task touches may be away; what is needed again last goes first, is copied out unless the host
-/// has it as it is, and copied in before it is used. Copies take their turn on the device's share of the host link, each way by itself, and run ahead of
-/// the tasks as far as memory has room for what they bring; a task waits for its copies.
+/// Swapping of one device to its host: nothing that a task touches may be away; what is needed again last goes first,
+/// is copied out unless the host has it as it is, and copied in before it is used. Copies take their turn on the
+/// device's share of the host link, each way by itself, and run ahead of the tasks as far as memory has room for what
+/// they bring; a task waits for its copies.
 struct swapped {
     index_t makespan = 0; ///< ns
     index_t bytes = 0;    ///< both ways

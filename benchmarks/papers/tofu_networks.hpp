@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu's networks and machine (Wang, Huang and Li, EuroSys 2019), as values. What is recalled of the paper or assumed is said.
+// Tofu's networks and machine (Wang, Huang and Li, EuroSys 2019), as values. What is recalled of the paper or assumed
+// is said.
 #pragma once
 
 #include "benchmarks/papers/clusters.hpp"
@@ -25,7 +26,8 @@ class tofu_network {
 public:
     explicit tofu_network(index_t batch) { grow_.batch = batch; }
 
-    /// Bottleneck ResNet for 224 x 224 images whose channels are all `wide` times as many. The stem is widened too (assumed).
+    /// Bottleneck ResNet for 224 x 224 images whose channels are all `wide` times as many. The stem is widened too
+    /// (assumed).
     static ts::graph wide_resnet(int layers, int wide, index_t batch) {
         const int middle = layers == 50 ? 6 : layers == 101 ? 23 : 36;
         const int blocks[] = {3, layers == 152 ? 8 : 4, middle, 3};
@@ -54,7 +56,8 @@ public:
         return n.with_loss(x);
     }
 
-    /// LSTM layers (assumed; the paper says RNN) over 20 steps of an input as wide as they are, and a classification by the last step.
+    /// LSTM layers (assumed; the paper says RNN) over 20 steps of an input as wide as they are, and a classification by
+    /// the last step.
     static ts::graph rnn(int layers, index_t hidden, index_t batch, int steps = 20) {
         tofu_network n(batch);
         const int input = n.grow_.add_input(ts::make_shape(batch, steps, hidden), ts::element::f32, "sequence");
@@ -140,7 +143,8 @@ private:
     ts::type_key key_ = 0;
 };
 
-/// One machine of 8 K80 GPUs (half boards of 12 GB): 21 GB/s from GPU to GPU and 10 GB/s to the host, which they share (both recalled).
+/// One machine of 8 K80 GPUs (half boards of 12 GB): 21 GB/s from GPU to GPU and 10 GB/s to the host, which they share
+/// (both recalled).
 inline constexpr index_t tofu_host_megabytes = 10000;
 inline ts::device_graph tofu_machine() {
     return nodes_of("8 K80", ts::machines::detail::gpu("K80", 4370, 240000, 12), 1, 8, {21000, 1000, 0, 0});

@@ -46,8 +46,8 @@ inline std::vector<studied> studied_networks() {
     return all;
 }
 
-/// Step by step, group by group in order, each group takes what is cheapest beside those that have chosen; the most bytes first, as Spartan's
-/// heuristic does (recalled), or in the network's order.
+/// Step by step, group by group in order, each group takes what is cheapest beside those that have chosen; the most
+/// bytes first, as Spartan's heuristic does (recalled), or in the network's order.
 inline search::tofu_result greedy(const ts::graph_view& g, bool largest_first) {
     const search::tofu_steps steps = search::steps_for(1, 8);
     search::detail::tofu_searcher searcher(g, steps, {});

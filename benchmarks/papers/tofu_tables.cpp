@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu's evaluation (Wang, Huang and Li, EuroSys 2019) on 8 simulated K80, as Markdown: what fits and how fast it is beside an ideal machine, small
-// batches, swapping and operators placed; what each part of the search brings; whether bytes say how long a step is; links of unequal speed.
-// tofu_tables [fits|parts|ranks|links]: all of them unless one is named.
+// Tofu's evaluation (Wang, Huang and Li, EuroSys 2019) on 8 simulated K80, as Markdown: what fits and how fast it is
+// beside an ideal machine, small batches, swapping and operators placed; what each part of the search brings; whether
+// bytes say how long a step is; links of unequal speed. tofu_tables [fits|parts|ranks|links]: all of them unless one is
+// named.
 #include "benchmarks/papers/tofu_memory.hpp"
 #include "benchmarks/papers/tofu_networks.hpp"
 #include "benchmarks/papers/tofu_studies.hpp"
@@ -48,7 +49,8 @@ planned plan_of(const setting& x, const ts::graph_view& g, const ts::strategy& s
     return {static_cast<double>(t.makespan) * 1e-6, peak};
 }
 
-/// With the largest batch that fits; `devices` work on it alone, and `copies` such groups beside each other, unhindered.
+/// With the largest batch that fits; `devices` work on it alone, and `copies` such groups beside each other,
+/// unhindered.
 outcome best_of(const setting& x, const ts::cluster& on, int copies, strategy_maker make) {
     outcome r;
     for (const index_t batch : batches) {

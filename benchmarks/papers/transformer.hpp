@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPipe's Transformer (Huang et al. 2019, table 1): 1024 positions, 2048 channels, 8192 hidden, 32 heads. A vocabulary of 32,000 and an output layer of
-// its own make the parameters of the paper's table.
+// GPipe's Transformer (Huang et al. 2019, table 1): 1024 positions, 2048 channels, 8192 hidden, 32 heads. A vocabulary
+// of 32,000 and an output layer of its own make the parameters of the paper's table.
 #pragma once
 
 #include "examples/zoo/transformers.hpp"

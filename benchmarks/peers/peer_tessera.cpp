@@ -4,8 +4,8 @@
 //     peer_tessera --network small --batch 64 --devices 1 --weights W.bin --data D.bin [--profile FILE]
 //
 // The protocol and the file formats are described at the top of run.py. Implementations and memory formats are measured
-// while the plans are built (and kept in --profile); strategies for two devices race at set-up, in turns, and the fastest
-// stays. Between commands the devices sleep.
+// while the plans are built (and kept in --profile); strategies for two devices race at set-up, in turns, and the
+// fastest stays. Between commands the devices sleep.
 #include "benchmarks/support/peer.hpp"
 
 int main(int count, char** values) {

@@ -3,10 +3,10 @@
 //
 //     mpirun -n 2 --bind-to core rank_exchange [ROUNDS]
 //
-// The sum of 16 MiB of floats: a task on each rank sums its half of both contributions and writes it to both, the rank's
-// meetings around the run included, against MPI_Allreduce in place; and an update task, which sums and steps the
-// parameter's copies, against MPI_Allreduce and the same step. Four bytes: a chain of copies to and fro, each waiting for
-// the one before, in one run, against MPI_Send and MPI_Recv.
+// The sum of 16 MiB of floats: a task on each rank sums its half of both contributions and writes it to both, the
+// rank's meetings around the run included, against MPI_Allreduce in place; and an update task, which sums and steps the
+// parameter's copies, against MPI_Allreduce and the same step. Four bytes: a chain of copies to and fro, each waiting
+// for the one before, in one run, against MPI_Send and MPI_Recv.
 #include "benchmarks/support/summing_plan.hpp"
 #include "benchmarks/support/timing.hpp"
 

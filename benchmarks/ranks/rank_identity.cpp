@@ -3,9 +3,10 @@
 //
 //     mpirun -n 2 --bind-to none rank_identity [STEPS]
 //
-// Data parallelism on the host backend. Of each network: the time of a step, and of it the time that the value which is compared takes to be made (labels
-// hashed, some numbers of other inputs read, all fields mixed). What is sent is the meeting at the run's begin, whose number it is: 8 bytes of each rank, as
-// without it. The share of that time is the median over blocks.
+// Data parallelism on the host backend. Of each network: the time of a step, and of it the time that the value which is
+// compared takes to be made (labels hashed, some numbers of other inputs read, all fields mixed). What is sent is the
+// meeting at the run's begin, whose number it is: 8 bytes of each rank, as without it. The share of that time is the
+// median over blocks.
 #include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/llama.hpp"

@@ -3,7 +3,8 @@
 //
 //     mpirun -n 2 --bind-to none rank_peer --network small --batch 64 --devices 2 --weights W.bin --data D.bin
 //
-// As benchmarks/peers/peer_tessera.cpp, whose protocol it has on rank 0; against_ddp.py starts it. Between commands all ranks sleep.
+// As benchmarks/peers/peer_tessera.cpp, whose protocol it has on rank 0; against_ddp.py starts it. Between commands all
+// ranks sleep.
 #include "benchmarks/support/peer.hpp"
 
 #include <tessera/ranks/mpi.hpp>

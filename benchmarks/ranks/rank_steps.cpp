@@ -3,8 +3,9 @@
 //
 //     mpirun -n 2 --bind-to none rank_steps [BLOCKS]
 //
-// Data parallelism on the host backend. A block is some steps of either side; the ratio is the ranks' time over the process's, the median over the
-// blocks with the interval that holds it with 95 %. Both must agree on every loss, bit for bit. While one process steps the other rank sleeps.
+// Data parallelism on the host backend. A block is some steps of either side; the ratio is the ranks' time over the
+// process's, the median over the blocks with the interval that holds it with 95 %. Both must agree on every loss, bit
+// for bit. While one process steps the other rank sleeps.
 #include "examples/networks.hpp"
 #include "examples/zoo/llama.hpp"
 

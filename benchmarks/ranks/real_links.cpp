@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies over real links between nodes, slowed to what gives the papers' ratios of communication to computation: steps measured, the bytes that have left
-// the nodes beside those of the plans, and steps simulated from tasks that were measured by themselves and the links' rates.
+// Policies over real links between nodes, slowed to what gives the papers' ratios of communication to computation:
+// steps measured, the bytes that have left the nodes beside those of the plans, and steps simulated from tasks that
+// were measured by themselves and the links' rates.
 //
 //     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/real_links [ROUNDS [STEPS]]
 //
-// Strategies: data parallelism under five policies, GPipe (a stage on each node, which is HyPar-Flow's hybrid with one replica of each), and what OptCNN's
-// search finds for the link, with blocking sums and with P3.
+// Strategies: data parallelism under five policies, GPipe (a stage on each node, which is HyPar-Flow's hybrid with one
+// replica of each), and what OptCNN's search finds for the link, with blocking sums and with P3.
 //
-// Each node has one device. ratio: what the busier node sends in a step under P3, over what a step takes without any link. All steps of a round follow each
-// other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts.
+// Each node has one device. ratio: what the busier node sends in a step under P3, over what a step takes without any
+// link. All steps of a round follow each other, and the round ends when the last transfer has; policies take turns, and
+// the median of their rounds counts.
 #include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/links.hpp"
 #include "benchmarks/support/timing.hpp"
@@ -78,9 +80,9 @@ std::vector<candidate> searched(const ts::graph_view& g, const ts::cluster& on) 
              benchmarks::with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), false}};
 }
 
-/// What a link gives, and takes, at the rate that is set: letters go both ways, so many at a time, by a thread that packs, probes, copies and waits as that of
-/// the ranks does, beside one that computes. Bytes per second each way, and seconds of a core for a byte, on both sides together: what the one that
-/// computes has lost.
+/// What a link gives, and takes, at the rate that is set: letters go both ways, so many at a time, by a thread that
+/// packs, probes, copies and waits as that of the ranks does, beside one that computes. Bytes per second each way, and
+/// seconds of a core for a byte, on both sides together: what the one that computes has lost.
 struct link_figures {
     double bytes_per_second = 0;
     double core_seconds_per_byte = 0;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a training over slow links takes to a stated accuracy or loss, data parallel under each policy, and by the strategy that OptCNN's search finds for
-// the link, each from the same initial values and with the same batches: LeNet on Fashion-MNIST, or a small GPT on the bytes of a text.
+// How long a training over slow links takes to a stated accuracy or loss, data parallel under each policy, and by the
+// strategy that OptCNN's search finds for the link, each from the same initial values and with the same batches: LeNet
+// on Fashion-MNIST, or a small GPT on the bytes of a text.
 //
-//     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/time_to_accuracy [MB/S [SECONDS [PERCENT [SVG]]]]
-//     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/time_to_accuracy gpt [MB/S [SECONDS [NATS [SVG]]]]
+//     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/time_to_accuracy [MB/S [SECONDS
+//         [PERCENT [SVG]]]]
+//     tests/ranks/links.py --mpi ompi-c --nodes 2 build/release/benchmarks/ranks/time_to_accuracy gpt [MB/S [SECONDS
+//         [NATS [SVG]]]]
 //
-// Each node has one device, and a core of the machine. The clock stands while the network is tried on unseen samples (2,048 images every 96 steps, 128 windows
-// of text every 32); a training ends with what is wanted or after so many seconds. A table goes to standard output, curves over wall time to a file.
+// Each node has one device, and a core of the machine. The clock stands while the network is tried on unseen samples
+// (2,048 images every 96 steps, 128 windows of text every 32); a training ends with what is wanted or after so many
+// seconds. A table goes to standard output, curves over wall time to a file.
 #include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/links.hpp"
 #include "benchmarks/support/timing.hpp"

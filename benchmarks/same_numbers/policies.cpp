@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every synchronization policy with random splits, pipelines and schedules (or as many for each policy and network as the first argument says, 8
-// otherwise) on 1 to 4 host devices, three training steps each, against one device that runs the same micro-batches in double. Every plan is run
-// twice and must give the same bits; every other one has communication beside computation. The last column counts combinations of policy,
-// schedule and splits.
+// Every synchronization policy with random splits, pipelines and schedules (or as many for each policy and network as
+// the first argument says, 8 otherwise) on 1 to 4 host devices, three training steps each, against one device that runs
+// the same micro-batches in double. Every plan is run twice and must give the same bits; every other one has
+// communication beside computation. The last column counts combinations of policy, schedule and splits.
 #include "support/policies.hpp"
 #include "support/pipeline_sweep.hpp"
 

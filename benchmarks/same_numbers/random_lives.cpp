@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random lives of sessions (steps, short batches, evaluations, predictions of any layer, pruning, averages, checkpoints) over random networks and
-// strategies, each compared with one device. Usage: random_lives [networks [first number [folder]]]
+// Random lives of sessions (steps, short batches, evaluations, predictions of any layer, pruning, averages,
+// checkpoints) over random networks and strategies, each compared with one device. Usage: random_lives [networks [first
+// number [folder]]]
 #include "support/random_lives.hpp"
 
 #include <cstdio>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks of all kinds of operators, each under a random strategy, schedule and synchronization policy: two steps, an evaluation, a short
-// batch, its evaluation and a third step on host devices against one device in double. Formats and implementations are estimated in even pairs and
-// random in odd ones.
-// Usage: random_networks [networks [pairs of each [first number [reference]]]]; with `reference` on the reference backend.
+// Random networks of all kinds of operators, each under a random strategy, schedule and synchronization policy: two
+// steps, an evaluation, a short batch, its evaluation and a third step on host devices against one device in double.
+// Formats and implementations are estimated in even pairs and random in odd ones.
+// Usage: random_networks [networks [pairs of each [first number [reference]]]]; with `reference` on the reference
+// backend.
 #include "support/host_formats.hpp"
 #include "support/random_pairs.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 300 random legal strategies for each network on 1 to 8 host devices and 100 random pipelines on 1 to 4 (or as many as the arguments say),
-// three training steps each, against one device in double: the largest relative differences. Formats and implementations are estimated in
-// even runs and random in odd ones; every plan is run twice and must give the same bits.
+// 300 random legal strategies for each network on 1 to 8 host devices and 100 random pipelines on 1 to 4 (or as many as
+// the arguments say), three training steps each, against one device in double: the largest relative differences.
+// Formats and implementations are estimated in even runs and random in odd ones; every plan is run twice and must give
+// the same bits.
 #include "support/host_formats.hpp"
 #include "support/pipeline_sweep.hpp"
 

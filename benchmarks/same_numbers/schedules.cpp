@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of one device under every schedule: LeNet-5, a residual net, a U-Net and a Transformer on 1 to 4 devices of the host, after three
-// steps, against one device in double that runs the same micro-batches. Ends with 1 if one of them differs.
+// The numbers of one device under every schedule: LeNet-5, a residual net, a U-Net and a Transformer on 1 to 4 devices
+// of the host, after three steps, against one device in double that runs the same micro-batches. Ends with 1 if one of
+// them differs.
 #include "support/every_schedule.hpp"
 #include "support/host_formats.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tessera's side of same_numbers/against_torch.py: three steps of a small network, samples split over two host devices. Writes
-// FOLDER/NETWORK.txt, a line for each parameter before the first step, each input of each step and each loss, and FOLDER/NETWORK.bin, what the
-// parameters and inputs hold, one after the other: float32 and int32. usage: torch_networks NETWORK|all FOLDER
+// Tessera's side of same_numbers/against_torch.py: three steps of a small network, samples split over two host devices.
+// Writes FOLDER/NETWORK.txt, a line for each parameter before the first step, each input of each step and each loss,
+// and FOLDER/NETWORK.bin, what the parameters and inputs hold, one after the other: float32 and int32. usage:
+// torch_networks NETWORK|all FOLDER
 #include "torch_networks.hpp"
 
 #include "support/planned.hpp"
@@ -64,7 +65,8 @@ bool run(const std::string& wanted, const std::string& name, const std::string& 
     const ts::optimizer how(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
     ts::host::backend backend(how);
     ts::workers threads(devices);
-    ts::session<ts::host::backend> session(g, test_support::data_parallel(g, devices), devices, how, {}, backend, threads);
+    ts::session<ts::host::backend> session(g, test_support::data_parallel(g, devices), devices, how, {}, backend,
+                                           threads);
     files to(folder, name);
     for (int p = 0; p < g.parameter_count; ++p) {
         to.put("parameter " + ts::parameter_path_of(g, p) + (g.parameters[p].trained ? " trained" : " kept") +

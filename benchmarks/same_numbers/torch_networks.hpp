@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small versions of networks of the zoo, to hold against PyTorch's: of the same types as those of published size, without dropout, whose numbers no two
-// libraries draw alike.
+// Small versions of networks of the zoo, to hold against PyTorch's: of the same types as those of published size,
+// without dropout, whose numbers no two libraries draw alike.
 #pragma once
 
 #include "examples/zoo/efficientnet.hpp"

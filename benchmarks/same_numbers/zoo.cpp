@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small versions of all networks of the zoo, four training steps each under random strategies on 1 to 4 host devices, or as many as said, against
-// one device in double. usage: zoo [strategies for each network [devices [network [divisor rows batch rate]]]]; the last four make it small another
-// way.
+// Small versions of all networks of the zoo, four training steps each under random strategies on 1 to 4 host devices,
+// or as many as said, against one device in double. usage: zoo [strategies for each network [devices [network [divisor
+// rows batch rate]]]]; the last four make it small another way.
 #include "support/small_zoo.hpp"
 
 #include "tessera/backend/host/backend.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of pipelines on this host: the arena that a plan predicts for the fullest device, and how much of the arenas a step really writes
-// (patterns before the step, and 1 MiB of room behind every arena that must stay as it is).
+// Memory of pipelines on this host: the arena that a plan predicts for the fullest device, and how much of the arenas a
+// step really writes (patterns before the step, and 1 MiB of room behind every arena that must stay as it is).
 //   memory [MICRO-BATCHES]     default 8
-// Ends with 1 where a device's last byte written is not among the last 64 bytes predicted, or, where scratch memory that oneDNN has asked for comes last, not in that.
+// Ends with 1 where a device's last byte written is not among the last 64 bytes predicted, or, where scratch memory
+// that oneDNN has asked for comes last, not in that.
 #include "benchmarks/schedules/support.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/unet.hpp"

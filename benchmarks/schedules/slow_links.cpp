@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3 beside other policies, or compressed gradients beside whole ones, over links of this process that are slowed to what gives the papers' ratios of
-// communication to computation: steps measured, and simulated from tasks that were measured by themselves and the same links.
-//   slow_links [DEVICES [ROUNDS [STEPS [p3 | compressed]]]]     default 2 devices, 9 rounds of 6 steps under every policy and rate, P3
-// ratio: what the busiest link carries in a step, under P3 or of whole gradients, over what a step takes without any link. All steps of a round follow
-// each other, and the round ends when the last transfer has; policies take turns, and the median of their rounds counts. P3's plans are of one step each, as a trainer
-// runs them; the others' are of all steps of a round, so that they too may go on where nothing but their order holds them up.
+// P3 beside other policies, or compressed gradients beside whole ones, over links of this process that are slowed to
+// what gives the papers' ratios of communication to computation: steps measured, and simulated from tasks that were
+// measured by themselves and the same links.
+//   slow_links [DEVICES [ROUNDS [STEPS [p3 | compressed]]]]     default 2 devices, 9 rounds of 6 steps under every
+//   policy and rate, P3
+// ratio: what the busiest link carries in a step, under P3 or of whole gradients, over what a step takes without any
+// link. All steps of a round follow each other, and the round ends when the last transfer has; policies take turns, and
+// the median of their rounds counts. P3's plans are of one step each, as a trainer runs them; the others' are of all
+// steps of a round, so that they too may go on where nothing but their order holds them up.
 #include "benchmarks/schedules/support.hpp"
 #include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/tower.hpp"

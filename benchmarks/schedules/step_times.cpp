@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of pipelines on this host, predicted from tasks that were measured by themselves, and measured.
 //   step_times [DEVICES [SECONDS]]     default 2 devices, 2 seconds for every pipeline
-// The predictions of all pipelines are made before the first of them runs; of tasks and of steps the lower quartile counts (see task_clock.hpp).
+// The predictions of all pipelines are made before the first of them runs; of tasks and of steps the lower quartile
+// counts (see task_clock.hpp).
 #include "benchmarks/schedules/support.hpp"
 #include "benchmarks/support/by_name.hpp"
 #include "examples/networks.hpp"

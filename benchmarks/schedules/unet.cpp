@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// U-Net under data parallelism and pipelines: images per second and peak memory, measured on this host for images of 128 to 512 pixels, and
-// simulated for the paper's width up to 2048 pixels on a cluster of GPUs.
+// U-Net under data parallelism and pipelines: images per second and peak memory, measured on this host for images of
+// 128 to 512 pixels, and simulated for the paper's width up to 2048 pixels on a cluster of GPUs.
 //   unet measured [SIZE...]      two devices of this host; default 128 256 512
 //   unet simulated               four P100s of one node
 //   unet plot FILE.svg           images per second of pipelines of 1 to 16 P100s for several batch sizes, simulated
-// Measured: U-Net of width 8, four levels, batch 8 (at 512 pixels 4). "found": by search::fit, and again in three quarters of the memory that data
-// parallelism needs. Peak: the fullest device's parameters, state and arena as the plan predicts them, which a step writes to the last byte (see
-// memory.cpp).
+// Measured: U-Net of width 8, four levels, batch 8 (at 512 pixels 4). "found": by search::fit, and again in three
+// quarters of the memory that data parallelism needs. Peak: the fullest device's parameters, state and arena as the
+// plan predicts them, which a step writes to the last byte (see memory.cpp).
 #include "examples/zoo/unet.hpp"
 #include "benchmarks/schedules/support.hpp"
 #include "benchmarks/support/by_name.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Solves files of the ASPLOS/EuroSys 2025 contest on intra-operator parallelism and prints cost, bound and memory, beside
-// the best known costs:
+// Solves files of the ASPLOS/EuroSys 2025 contest on intra-operator parallelism and prints cost, bound and memory,
+// beside the best known costs:
 //   certified [seconds [threads [file...]]]
-// With TESSERA_CHOICES=folder the choices go to files there, for contest_check.py; with TESSERA_NO_MESSAGES=1 there is no
-// dual ascent by messages.
+// With TESSERA_CHOICES=folder the choices go to files there, for contest_check.py; with TESSERA_NO_MESSAGES=1 there is
+// no dual ascent by messages.
 #include "tessera/search/certified/certified.hpp"
 #include "tessera/execute/search_threads.hpp"
 #include "tessera/io/contest_file.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches of the six benchmarks: what is found, how far seeds spread, what ten times as long brings, and what each kind of change is worth.
+// Searches of the six benchmarks: what is found, how far seeds spread, what ten times as long brings, and what each
+// kind of change is worth.
 #pragma once
 
 #include "benchmarks/search/flexflow_settings.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning curves: the best step that a learner has found after so many prices, on two graphs of each generated family, for every learner and seeds 1 to 5,
-// beside random placements, a Markov chain and annealing with as many prices.
-// Usage: learned_curves FILE.csv [PRICES [FAMILY [SEEDS]]]: a line for each learner, graph, seed and number of prices; FILE-FAMILY.svg: the means.
-// FAMILY: 0 (image cells), 1 (translation) or 2 (language cells); all of them where none is given.
+// Learning curves: the best step that a learner has found after so many prices, on two graphs of each generated family,
+// for every learner and seeds 1 to 5, beside random placements, a Markov chain and annealing with as many prices.
+// Usage: learned_curves FILE.csv [PRICES [FAMILY [SEEDS]]]: a line for each learner, graph, seed and number of prices;
+// FILE-FAMILY.svg: the means. FAMILY: 0 (image cells), 1 (translation) or 2 (language cells); all of them where none is
+// given.
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host.hpp"
 #include "tessera/io/file.hpp"
@@ -36,7 +37,8 @@ constexpr tl::mirhoseini_shape recurrent_shape{.groups = 32, .devices = devices}
 
 using seen_by = tessera::function_ref<void(const sp::found&)>;
 
-/// One learner on one graph from one seed: calls `seen` with the best so far after every update, until so many placements have been priced.
+/// One learner on one graph from one seed: calls `seen` with the best so far after every update, until so many
+/// placements have been priced.
 using run = std::function<void(placing&, std::int64_t prices, std::uint64_t seed, seen_by seen)>;
 
 /// Updates of this learner until so many prices.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GDP and the recurrent policy of Mirhoseini et al. on generated networks of image cells, four devices, beside annealing and random placements: one graph,
-// several graphs together with and without GDP's parts, and graphs that were held out.
-// Usage: learned_gdp one | settings | batch (each about two minutes on one core): one graph; the same with other settings; several graphs together.
-// learned_gdp family [UPDATES [FAMILY [penalty]]]: trained on a family's 24 members, 8 others placed without training on them; FAMILY 0 (image cells),
-// 1 or 2; penalty: what does not fit has the longer step that Placeto gives it, not one reward for all.
+// GDP and the recurrent policy of Mirhoseini et al. on generated networks of image cells, four devices, beside
+// annealing and random placements: one graph, several graphs together with and without GDP's parts, and graphs that
+// were held out. Usage: learned_gdp one | settings | batch (each about two minutes on one core): one graph; the same
+// with other settings; several graphs together. learned_gdp family [UPDATES [FAMILY [penalty]]]: trained on a family's
+// 24 members, 8 others placed without training on them; FAMILY 0 (image cells), 1 or 2; penalty: what does not fit has
+// the longer step that Placeto gives it, not one reward for all.
 #include "benchmarks/support/placing_families.hpp"
 #include "tessera/host.hpp"
 #include "tessera/learned/gdp.hpp"
@@ -216,7 +217,8 @@ sp::found drawn(Policy& policy, int seen, problem& p, int count, std::uint64_t s
     return best;
 }
 
-/// `penalty`: what does not fit has Placeto's reward, not one for all, and no prior says that parts of equal time are good.
+/// `penalty`: what does not fit has Placeto's reward, not one for all, and no prior says that parts of equal time are
+/// good.
 template <tl::gdp_shape S>
 void family(tl::family of, int updates, bool penalty) {
     constexpr int seeds = 5;

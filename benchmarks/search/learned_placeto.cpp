@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placeto on a generated family of graphs, four devices, beside annealing, a Markov chain and random placements: one graph
-// with different rewards and groupings, and a family of graphs, with others that are held out, and with other embeddings.
-// Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells), 1 (translation) or 2; family 0 FAMILY: its
-// searches alone
+// Placeto on a generated family of graphs, four devices, beside annealing, a Markov chain and random placements: one
+// graph with different rewards and groupings, and a family of graphs, with others that are held out, and with other
+// embeddings. Usage: learned_placeto one | groups | family | embeddings [UPDATES [FAMILY]], the family 0 (image cells),
+// 1 (translation) or 2; family 0 FAMILY: its searches alone
 #include "benchmarks/support/placing_families.hpp"
 #include "tessera/host.hpp"
 #include "tessera/learned/placeto.hpp"
@@ -152,8 +152,8 @@ tl::group_graph shuffled(tl::group_graph g, std::uint64_t seed) {
     return g;
 }
 
-/// The best of as many placements of a policy, which learns nothing from them, as each of the counts says: what it has made of random starts after each of
-/// four passes.
+/// The best of as many placements of a policy, which learns nothing from them, as each of the counts says: what it has
+/// made of random starts after each of four passes.
 template <class Policy>
 std::vector<sp::found> drawn(Policy& policy, int number, std::span<const int> counts, std::uint64_t seed) {
     constexpr int passes = 4;
@@ -232,8 +232,8 @@ void searches(family_members& members, std::deque<family_row>& all) {
     }
 }
 
-/// Held-out members are placed by a policy that is trained on the others, without any training on them, beside what the same policy does before it is trained
-/// or with edges that are drawn at random, and random placements.
+/// Held-out members are placed by a policy that is trained on the others, without any training on them, beside what the
+/// same policy does before it is trained or with edges that are drawn at random, and random placements.
 void family(tl::family of, int updates) {
     family_members members(of, devices);
     std::deque<family_row> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LLaMA-like network of 8 billion parameters on a mesh of 8 x 8 GPUs with limits of memory, every dimension split over
-// whole axes of the mesh: the seconds that tables and search take, and how far from the best possible the result is at
-// most. llm_planner [samples]
+// A LLaMA-like network of 8 billion parameters on a mesh of 8 x 8 GPUs with limits of memory, every dimension split
+// over whole axes of the mesh: the seconds that tables and search take, and how far from the best possible the result
+// is at most. llm_planner [samples]
 #include "tessera/search/certified/optimum.hpp"
 
 #include "benchmarks/support/timing.hpp"

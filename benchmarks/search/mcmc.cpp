@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints, for each network and number of P100s, what MCMC finds beside data parallelism, the best strategy by hand and OptCNN, all simulated (how fast proposals
-// are priced by full and by delta simulation: flexflow speed). Arguments: seconds per search, and the number of nodes if not all.
+// Prints, for each network and number of P100s, what MCMC finds beside data parallelism, the best strategy by hand and
+// OptCNN, all simulated (how fast proposals are priced by full and by delta simulation: flexflow speed). Arguments:
+// seconds per search, and the number of nodes if not all.
 #include "tessera/search/mcmc/mcmc.hpp"
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
@@ -18,7 +19,7 @@ namespace ts = tessera;
 namespace search = tessera::search;
 namespace simulation = tessera::simulation;
 
-// ---- networks with joins and branches --------------------------------------------------------------------------------
+// ---- networks with joins and branches -------------------------------------------------------------------------------
 
 template <int Place, ts::index_t Channels>
 struct conv : ts::conv2d<Channels, ts::window<3>, ts::padding<1>> {};
@@ -29,7 +30,8 @@ struct norm : ts::batch_norm<> {};
 struct stem : ts::conv2d<64, ts::window<7>, ts::stride<2>, ts::padding<3>> {};
 struct head : ts::linear<1000> {};
 
-/// Two basic blocks behind a convolution that halves the image (residual stages as of ResNet-18, the projections replaced).
+/// Two basic blocks behind a convolution that halves the image (residual stages as of ResNet-18, the projections
+/// replaced).
 template <int Stage, ts::index_t Channels>
 using stage = ts::branch<down<Stage, Channels>, norm<10 * Stage>, ts::relu,
                          ts::residual<conv<10 * Stage, Channels>, norm<10 * Stage + 1>, ts::relu,
@@ -60,7 +62,7 @@ struct branching_net
                      inception<7, 256, 320, 128>, ts::max_pool<2>, inception<8, 256, 320, 128>,
                      inception<9, 384, 384, 128>, ts::global_average_pool, head, ts::cross_entropy> {};
 
-// ---- measurements ------------------------------------------------------------------------------------------------------
+// ---- measurements ---------------------------------------------------------------------------------------------------
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 double in_ms(ts::index_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-6; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints, for each network and number of devices, the modelled step time of the baselines and of OptCNN's strategy, what the search
-// did and how long it took; then LeNet-5 by elimination beside depth-first search.
+// Prints, for each network and number of devices, the modelled step time of the baselines and of OptCNN's strategy,
+// what the search did and how long it took; then LeNet-5 by elimination beside depth-first search.
 #include "tessera/search/optcnn/optcnn.hpp"
 #include "benchmarks/support/by_name.hpp"
 #include "benchmarks/support/timing.hpp"

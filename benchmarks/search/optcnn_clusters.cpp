@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what OptCNN finds on nodes of GPUs, priced on their device graph and on a uniform machine with the worst link, how it was found, how wide the
-// problem was, and which of what it found and the baselines is the fastest by simulation:
+// Prints what OptCNN finds on nodes of GPUs, priced on their device graph and on a uniform machine with the worst link,
+// how it was found, how wide the problem was, and which of what it found and the baselines is the fastest by
+// simulation:
 //   optcnn_clusters [nodes [network...]]
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/zoo.hpp"
@@ -16,8 +17,9 @@ namespace {
 
 namespace ts = tessera;
 
-/// One layer of a GRU (Cho et al. 2014). There is no operator that subtracts yet: what lets the new state in has weights of its own, where the
-/// paper takes 1 less the gate that keeps the old one; the shapes and the data that move are the same otherwise.
+/// One layer of a GRU (Cho et al. 2014). There is no operator that subtracts yet: what lets the new state in has
+/// weights of its own, where the paper takes 1 less the gate that keeps the old one; the shapes and the data that move
+/// are the same otherwise.
 template <int Layer, ts::index_t Hidden>
 struct gru_cell {
     struct in : ts::linear<4 * Hidden> {};

@@ -46,7 +46,8 @@ inline std::string pattern_of(const ts::strategy& s, const ts::description& d, i
     return (text.empty() ? "whole" : text) + where;
 }
 
-/// The five patterns with most arithmetic, with their shares of arithmetic and of weights, and what of that is placed on fewer devices than there are.
+/// The five patterns with most arithmetic, with their shares of arithmetic and of weights, and what of that is placed
+/// on fewer devices than there are.
 inline void print_patterns(const ts::graph_view& g, const ts::strategy& s, int devices) {
     struct row {
         std::string name;

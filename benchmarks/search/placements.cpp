@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements of measured networks: the step and memory that every baseline reaches on four devices, and PipeDream's pipelines beside the best contiguous splits.
-// Usage: placements PROFILE... [--splits PROBLEM...] (files of PipeDream's profiler, and of dnn-partitioning).
+// Placements of measured networks: the step and memory that every baseline reaches on four devices, and PipeDream's
+// pipelines beside the best contiguous splits. Usage: placements PROFILE... [--splits PROBLEM...] (files of PipeDream's
+// profiler, and of dnn-partitioning).
 #include "tessera/io/layer_profile_file.hpp"
 #include "tessera/io/split_problem_file.hpp"
 #include "tessera/search/placement/annealing.hpp"

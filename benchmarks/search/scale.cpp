@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans GPT-3 175B for 1,024 and 16,384 H200s: prints the grid found, its predicted step, memory and search time, what was better on the
-// way; before that, estimates beside simulations of whole plans on up to 64 devices.
+// Plans GPT-3 175B for 1,024 and 16,384 H200s: prints the grid found, its predicted step, memory and search time, what
+// was better on the way; before that, estimates beside simulations of whole plans on up to 64 devices.
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "tessera/machine/presets.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which search when: the library's searches side by side on networks of the zoo, on 4 to 64 devices, a few seconds for each: the simulated step, the
-// seconds, and how far from the best possible the strategy is at most under the additive model.
-// which_search SECONDS FILE.csv FILE.svg [NETWORK...]: rows that the CSV file has already are taken from it, so that a run that was ended goes on.
+// Which search when: the library's searches side by side on networks of the zoo, on 4 to 64 devices, a few seconds for
+// each: the simulated step, the seconds, and how far from the best possible the strategy is at most under the additive
+// model. which_search SECONDS FILE.csv FILE.svg [NETWORK...]: rows that the CSV file has already are taken from it, so
+// that a run that was ended goes on.
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/io/file.hpp"

@@ -23,7 +23,8 @@ struct mlp : ts::sequential<ts::features<784>, networks::mlp_layers::fc1, ts::re
                             networks::mlp_layers::fc3, ts::cross_entropy> {};
 using small_transformer = networks::gpt_parts<2, 128, 4, 64, 1000>::network;
 
-/// A residual network for 32 x 32 images: three stages of one basic block (He et al. 2016), 16, 32 and 64 channels wide.
+/// A residual network for 32 x 32 images: three stages of one basic block (He et al. 2016), 16, 32 and 64 channels
+/// wide.
 namespace residual_layers {
 template <int Place, ts::index_t Channels, int Stride>
 struct conv : ts::conv2d<Channels, ts::window<3>, ts::padding<1>, ts::stride<Stride>, ts::no_bias> {};
@@ -78,8 +79,8 @@ struct named {
     ts::strategy how;
 };
 
-/// The named strategies and seeded random ones: on one device and on two, of any splits, and as a search would meet them, a few proposals
-/// away from data parallelism.
+/// The named strategies and seeded random ones: on one device and on two, of any splits, and as a search would meet
+/// them, a few proposals away from data parallelism.
 inline std::vector<named> strategies(const ts::graph_view& g) {
     std::vector<named> all;
     const auto add = [&](const std::string& name, int devices, const ts::strategy& s) {

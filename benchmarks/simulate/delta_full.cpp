@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta simulation equals full simulation: random changes of random strategies for random networks on random machines, each lowered and simulated
-// as a whole too, and compared bit for bit (makespan, start and end of every task, bytes moved). Ends when so many have been proposed to delta
-// simulation, those not counted of which every change is simulated as a whole. Fails if anything differs.
-// Usage: delta_full [proposals [first number of a network [changes of each]]]
+// Delta simulation equals full simulation: random changes of random strategies for random networks on random machines,
+// each lowered and simulated as a whole too, and compared bit for bit (makespan, start and end of every task, bytes
+// moved). Ends when so many have been proposed to delta simulation, those not counted of which every change is
+// simulated as a whole. Fails if anything differs. Usage: delta_full [proposals [first number of a network [changes of
+// each]]]
 #include "support/random_proposals.hpp"
 
 #include <cstdio>

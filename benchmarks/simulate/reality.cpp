@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator against reality, on this host. In separate processes, for each network (small, lenet5, alexnet, mlp, residual, transformer):
-//   reality profile NETWORK PROFILE          measures every kind of task of all strategies by itself, and keeps the times
+// The simulator against reality, on this host. In separate processes, for each network (small, lenet5, alexnet, mlp,
+// residual, transformer):
+//   reality profile NETWORK PROFILE          measures every kind of task of all strategies by itself, and keeps the
+//                                            times
 //   reality run NETWORK PROFILE RESULTS      predicts every strategy's step from the profile alone, then measures it
-//   reality table SVG RESULTS...             errors, rank correlations and the scatter plot of what the runs have written
+//   reality table SVG RESULTS...             errors, rank correlations and the scatter plot of what the runs have
+//                                            written
 //   reality tasks NETWORK PROFILE STRATEGY   one strategy, task by task
 // Three more arguments of run: the first strategy, how many, and seconds each. reality.sh does all this in order.
 #include "benchmarks/simulate/cases.hpp"

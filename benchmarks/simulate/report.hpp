@@ -132,7 +132,8 @@ inline std::vector<result> quartiles_of(const std::vector<result>& runs) {
     return all;
 }
 
-/// How far apart two measurements of one strategy lie that take turns, as a share: what nine of ten strategies stay below.
+/// How far apart two measurements of one strategy lie that take turns, as a share: what nine of ten strategies stay
+/// below.
 inline double noise_of(const std::vector<result>& of) {
     std::vector<double> apart;
     for (const result& r : of) {

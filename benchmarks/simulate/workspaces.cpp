@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Working memory as the cost model assumes it (cost/workspace.hpp), for the zoo's networks with convolutions under data parallelism: what it adds
-// to the predicted peak of a device on four P100s, and what the host's backend asks for in its place when it binds the same tasks for two devices.
-// Usage: workspaces [samples of a device]
+// Working memory as the cost model assumes it (cost/workspace.hpp), for the zoo's networks with convolutions under data
+// parallelism: what it adds to the predicted peak of a device on four P100s, and what the host's backend asks for in
+// its place when it binds the same tasks for two devices. Usage: workspaces [samples of a device]
 #include "examples/zoo/zoo.hpp"
 #include "tessera/host.hpp"
 #include "tessera/search/finished_step.hpp"

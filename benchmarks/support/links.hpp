@@ -30,7 +30,8 @@ inline ts::strategy with(const ts::strategy& s, const ts::synchronization& messa
     return made;
 }
 
-/// Nodes of one device that takes `milliseconds` for the network, each with a link of this rate to a switch. The same on all ranks.
+/// Nodes of one device that takes `milliseconds` for the network, each with a link of this rate to a switch. The same
+/// on all ranks.
 inline ts::cluster nodes_that_take(const ts::graph_view& g, double milliseconds, double bytes_per_second, int nodes) {
     ts::device_class on{"core", {100, 100, 100}, 10'000};
     const std::vector<index_t> times = ts::search::operator_times(g, on);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tessera's side of comparisons with PyTorch, of one process or of ranks: training steps of networks whose weights and batch come from files, as commands
-// ask for them. The protocol is described at the top of benchmarks/peers/run.py.
+// Tessera's side of comparisons with PyTorch, of one process or of ranks: training steps of networks whose weights and
+// batch come from files, as commands ask for them. The protocol is described at the top of benchmarks/peers/run.py.
 #pragma once
 
 #include "benchmarks/support/timing.hpp"
@@ -126,7 +126,8 @@ std::vector<T> part_of(const std::vector<char>& content, ts::index_t& at, ts::in
     return out;
 }
 
-/// Trained parameters one after the other in the order of the layers, weight before bias: the graph's own order. Of others nothing.
+/// Trained parameters one after the other in the order of the layers, weight before bias: the graph's own order. Of
+/// others nothing.
 inline std::vector<std::vector<float>> read_weights(const std::string& path, const ts::graph_view& g) {
     const auto elements = [&](int p) { return g.parameters[p].trained ? g.parameters[p].extents.volume() : 0; };
     ts::index_t all = 0;
@@ -172,7 +173,8 @@ struct peer_batch {
     }
 };
 
-/// Strategies race at set-up, in turns, and the fastest stays. In a group of ranks all make it, and give it the same commands.
+/// Strategies race at set-up, in turns, and the fastest stays. In a group of ranks all make it, and give it the same
+/// commands.
 class peer {
 public:
     /// On the devices of `threads`, `devices` in all.
@@ -295,7 +297,8 @@ inline std::string list_of(const std::vector<double>& values) {
     return text + "]";
 }
 
-/// Does what `next(line)` gives, until it gives nothing or "quit"; `answers`: whether this process says what came of it.
+/// Does what `next(line)` gives, until it gives nothing or "quit"; `answers`: whether this process says what came of
+/// it.
 template <class Next>
 void serve(peer& p, bool answers, Next&& next) {
     answers

@@ -26,7 +26,8 @@ struct placing {
         : graph(tessera::learned::member(of, number)), on(tessera::learned::family_machine(graph, devices)),
           prices(graph, on), unit(tessera::learned::reward_unit(prices)) {}
 
-    /// The step over the work of all nodes, plus twice the missing memory over a device's: Placeto's cost as it is by default.
+    /// The step over the work of all nodes, plus twice the missing memory over a device's: Placeto's cost as it is by
+    /// default.
     double cost(const tessera::search::placement::found& f) const {
         return tessera::learned::penalized_step(f, unit, tessera::learned::most_memory(prices), 2);
     }

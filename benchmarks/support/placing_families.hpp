@@ -24,7 +24,8 @@ struct family_members {
     }
 };
 
-/// One row of a family's table: means over the graphs of each seed, of costs, which memory that is missing makes higher.
+/// One row of a family's table: means over the graphs of each seed, of costs, which memory that is missing makes
+/// higher.
 struct family_row {
     std::string name;
     std::vector<double> cost{}; ///< by seed

@@ -7,8 +7,9 @@
 
 namespace benchmarks {
 
-/// Chains that go on while doubling their work brings something, from at least to at most so many million activities on each part of the machine and on the whole (four times as
-/// many on one small node, which has no parts), `times` as much.
+/// Chains that go on while doubling their work brings something, from at least to at most so many million activities on
+/// each part of the machine and on the whole (four times as many on one small node, which has no parts), `times` as
+/// much.
 struct search_rule {
     double least_work = 1;
     double work = 5;

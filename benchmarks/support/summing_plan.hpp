@@ -20,8 +20,8 @@ inline tessera::tile tile_of(tessera::tile_kind kind, int device, int part, tess
     return t;
 }
 
-/// Two devices with a contribution (tiles 0 and 2) and a copy of a parameter (1 and 3) each: each device sums its half of both contributions, and steps
-/// both copies by it, or, of a plan that reduces, writes it to both contributions.
+/// Two devices with a contribution (tiles 0 and 2) and a copy of a parameter (1 and 3) each: each device sums its half
+/// of both contributions, and steps both copies by it, or, of a plan that reduces, writes it to both contributions.
 inline tessera::plan summing_plan(tessera::index_t elements, bool reduces = false) {
     using tessera::tile_kind;
     tessera::plan p;

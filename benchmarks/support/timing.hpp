@@ -45,8 +45,8 @@ inline void use_cores(int first, int last) {
     static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
 }
 
-/// Keeps this thread on the first of its cores while it lives: device 0 is the calling thread, and the workers pin the others.
-/// Threads made meanwhile inherit that core, so make them before.
+/// Keeps this thread on the first of its cores while it lives: device 0 is the calling thread, and the workers pin the
+/// others. Threads made meanwhile inherit that core, so make them before.
 class on_first_core {
 public:
     on_first_core() {

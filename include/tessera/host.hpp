@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core, the executor and the host backend. refine() has a header of its own, backend/host/refine.hpp: it includes the searches, which a program
-// that trains does not need.
+// The core, the executor and the host backend. refine() has a header of its own, backend/host/refine.hpp: it includes
+// the searches, which a program that trains does not need.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

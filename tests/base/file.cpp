@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: what several processes add is all there, what a killed one leaves is removed, and nothing but regular files is touched.
+// Files: what several processes add is all there, what a killed one leaves is removed, and nothing but regular files is
+// touched.
 #include "tessera/base/file.hpp"
 
 #include "io/temporary_folder.hpp"

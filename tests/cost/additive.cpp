@@ -32,8 +32,9 @@ struct mixed : ts::sequential<ts::image<4, 13, 12>, stem, norm, ts::relu, ts::re
 
 constexpr ts::machine test_machine{8, 7, 300, 11, 13, 17, 0};
 
-/// The same bytes by comparing all shards: a consumer's shard receives the region it needs of every part of the tensor, and a producer's shard the
-/// gradient of what it wrote from every consumer's shard that read from it, except what a shard on the same device has.
+/// The same bytes by comparing all shards: a consumer's shard receives the region it needs of every part of the tensor,
+/// and a producer's shard the gradient of what it wrote from every consumer's shard that read from it, except what a
+/// shard on the same device has.
 ts::cost::received by_comparing(const ts::description& producer, const ts::configuration& from,
                                 const ts::description& consumer, int input, const ts::configuration& to,
                                 const index_t* pool, int devices) {

@@ -22,7 +22,8 @@ struct head : ts::linear<6> {};
 struct convolutions : ts::sequential<ts::image<4, 20, 20>, wide, strided, ts::relu, pointwise, halved, grouped,
                                      ts::flatten, head, ts::cross_entropy> {};
 
-/// Elements of the patches of one sample, counted one by one as Caffe's lowering lays them out: an output place, a channel, a place in the window.
+/// Elements of the patches of one sample, counted one by one as Caffe's lowering lays them out: an output place, a
+/// channel, a place in the window.
 index_t patches(index_t channels, index_t window, index_t side) { return channels * window * window * side * side; }
 
 } // namespace

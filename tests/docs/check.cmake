@@ -155,7 +155,7 @@ endforeach()
 
 # Names in `...`, those with an underscore or behind ts::, are names of the code: in headers, sources, or what builds and runs them.
 set(all_code "")
-file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/examples/*.[ch]pp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp"
+file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/include/*.inl" "${ROOT}/examples/*.[ch]pp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp"
      "${ROOT}/benchmarks/*.sh" "${ROOT}/python/*.py" "${ROOT}/cmake/*.cmake" "${ROOT}/tests/*.txt" "${ROOT}/bootstrap.sh" "${ROOT}/.ci/run")
 foreach(source IN LISTS sources)
   file(READ "${source}" one)
@@ -220,7 +220,7 @@ if(NOT rows STREQUAL "${layers} io")
 endif()
 
 # Laws.
-file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/examples/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp")
+file(GLOB_RECURSE sources "${ROOT}/include/*.hpp" "${ROOT}/include/*.inl" "${ROOT}/tests/*.[ch]pp" "${ROOT}/examples/*.[ch]pp" "${ROOT}/benchmarks/*.[ch]pp")
 foreach(source IN LISTS sources)
   file(STRINGS "${source}" said REGEX "[Ll]aws? [0-9]")
   if(said AND NOT said MATCHES "docs/architecture\\.md")

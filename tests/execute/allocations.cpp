@@ -64,7 +64,8 @@ private:
     std::vector<const void*> inputs_;
 };
 
-/// Allocations of a step are those of its tasks called by hand, all of them inside oneDNN. Returns the executions of primitives.
+/// Allocations of a step are those of its tasks called by hand, all of them inside oneDNN. Returns the executions of
+/// primitives.
 template <class Net>
 long check_step(int devices, const ts::optimizer& how, const ts::host::backend_options& options) {
     stepped<Net> s(devices, how, options);
@@ -165,7 +166,8 @@ TEST_CASE_TEMPLATE("a step on kernels of our own allocates nothing", Net, networ
     }
 }
 
-// oneDNN 2.6 puts the arguments of every execution into a map, so that each of its primitives allocates. Nothing else does.
+// oneDNN 2.6 puts the arguments of every execution into a map, so that each of its primitives allocates. Nothing else
+// does.
 TEST_CASE_TEMPLATE("whatever implementation was chosen, nothing but oneDNN allocates", Net, networks::small_convnet,
                    networks::lenet5) {
     const ts::optimizer how = ts::sgd{0.01F, 0.9F};

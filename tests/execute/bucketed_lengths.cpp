@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of several lengths, padded to buckets, in a network of any length: as many plans as buckets, and the loss is the mean over what is no
-// padding, sequence by sequence.
+// Sequences of several lengths, padded to buckets, in a network of any length: as many plans as buckets, and the loss
+// is the mean over what is no padding, sequence by sequence.
 #include "tessera/io/sequences.hpp"
 
 #include "tessera/backend/reference/backend.hpp"

@@ -44,8 +44,8 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
     return std::sqrt(apart / size);
 }
 
-/// Each operator by itself on one device, handed what the one before has made; then backward the other way. (A parameter's initial values go by
-/// its number in the network, so they are set here.)
+/// Each operator by itself on one device, handed what the one before has made; then backward the other way. (A
+/// parameter's initial values go by its number in the network, so they are set here.)
 struct by_turns {
     std::vector<float> output, input_gradient;
     std::vector<std::vector<float>> gradients;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints (io/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other strategies start from the same numbers; damage is refused.
+// Checkpoints (io/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other
+// strategies start from the same numbers; damage is refused.
 #include "tessera/io/checkpoint.hpp"
 #include "support/kept_training.hpp"
 #include "support/planned.hpp"
@@ -26,7 +27,8 @@ namespace ts = tessera;
 namespace fs = std::filesystem;
 using namespace test_support;
 
-/// One device; random splits; data parallelism under every policy, whose slices, servers and buckets lie in different places.
+/// One device; random splits; data parallelism under every policy, whose slices, servers and buckets lie in different
+/// places.
 std::vector<ts::strategy> strategies() {
     const ts::graph g = ts::describe<net>(samples);
     std::vector<ts::strategy> all{ts::strategy(g.view())};
@@ -41,7 +43,8 @@ std::vector<ts::strategy> strategies() {
     return all;
 }
 
-/// What devices leave out goes on, too: replicas, and an operator of a few channels split as well, so that regions are parts of parameters.
+/// What devices leave out goes on, too: replicas, and an operator of a few channels split as well, so that regions are
+/// parts of parameters.
 std::vector<ts::strategy> compressed_strategies() {
     const ts::graph g = ts::describe<net>(samples);
     const auto all = ts::schedule::gradients_of(g.view());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that compare the rows of two towers are what their papers say, written down here in plain loops, under random strategies of 1 to 8 devices.
+// Losses that compare the rows of two towers are what their papers say, written down here in plain loops, under random
+// strategies of 1 to 8 devices.
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropies in which not every row counts the same are PyTorch's, written down here in plain loops: of rows, positions and pixels, under random
-// strategies of 1 to 8 devices, in steps and in evaluations.
+// Cross-entropies in which not every row counts the same are PyTorch's, written down here in plain loops: of rows,
+// positions and pixels, under random strategies of 1 to 8 devices, in steps and in evaluations.
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
@@ -28,7 +28,8 @@ struct loss;
 struct of_rows : ts::linear<5> {};
 struct of_pixels : ts::conv2d<4, ts::window<1>> {};
 
-/// One kind of loss in a network: what comes in, how many rows there are of a sample, and what PyTorch would be asked for.
+/// One kind of loss in a network: what comes in, how many rows there are of a sample, and what PyTorch would be asked
+/// for.
 template <class Input, class Labels, class Weights, class Logits, class Loss>
 struct network : ts::dag<ts::input<x, Input>, ts::input<label, Labels>, ts::input<weight, Weights>,
                          ts::node<Logits, Logits, x>, ts::node<loss, Loss, Logits, label, weight>> {};

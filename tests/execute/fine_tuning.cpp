@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm by running statistics that stay (op/fixed_batch_norm.hpp): what it computes beside a batch norm in evaluation and in formulas, on every backend, split and
-// whole, trained on and exported; and statistics of one value, which are refused.
+// Batch norm by running statistics that stay (op/fixed_batch_norm.hpp): what it computes beside a batch norm in
+// evaluation and in formulas, on every backend, split and whole, trained on and exported; and statistics of one value,
+// which are refused.
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
@@ -27,7 +28,8 @@ using test_support::message_of;
 
 struct conv : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
 struct fc : ts::linear<3> {};
-/// The network before fine-tuning, while it is, and with nothing of its norm trained: their parameters have the same names.
+/// The network before fine-tuning, while it is, and with nothing of its norm trained: their parameters have the same
+/// names.
 namespace before {
 struct norm : ts::batch_norm<> {};
 struct net : ts::sequential<ts::image<2, 5, 5>, conv, norm, ts::relu, ts::flatten, fc, ts::cross_entropy> {};

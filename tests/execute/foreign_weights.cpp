@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other people's files of weights (io/load_weights.hpp, io/weight_names.hpp): PyTorch's and torchvision's names by patterns, running mean and variance, transposed
-// layers, parts of fused ones, shards with an index. The oracle is the parameter, number by number, that was written.
+// Other people's files of weights (io/load_weights.hpp, io/weight_names.hpp): PyTorch's and torchvision's names by
+// patterns, running mean and variance, transposed layers, parts of fused ones, shards with an index. The oracle is the
+// parameter, number by number, that was written.
 #include "tessera/io/load_weights.hpp"
 
 #include "support/refusal.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that price what sessions run: the step that is predicted of what they find is that of the plan that a session
-// makes of it.
+// Searches that price what sessions run: the step that is predicted of what they find is that of the plan that a
+// session makes of it.
 #include "support/expression_networks.hpp"
 
 #include "tessera/backend/reference/backend.hpp"

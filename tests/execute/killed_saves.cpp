@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings that are killed by SIGKILL at random moments while they save, again and again in the same folder: the newest complete checkpoint always loads, is at
-// least the last that was said to be on the disk, and holds bit for bit the numbers of its step. TESSERA_KILLS says how often; .ci/long asks for 1,000.
+// Trainings that are killed by SIGKILL at random moments while they save, again and again in the same folder: the
+// newest complete checkpoint always loads, is at least the last that was said to be on the disk, and holds bit for bit
+// the numbers of its step. TESSERA_KILLS says how often; .ci/long asks for 1,000.
 #include "tessera/io/checkpoint_folder.hpp"
 
 #include "support/kept_training.hpp"
@@ -27,7 +28,8 @@ using saver = reference_saver;
 
 const ts::optimizer how = ts::adam{.learning_rate = 0.001F};
 
-/// Goes on from what is in the folder and saves after every step, for ever; tells of each checkpoint that is on the disk.
+/// Goes on from what is in the folder and saves after every step, for ever; tells of each checkpoint that is on the
+/// disk.
 [[noreturn]] void train_and_save(const std::string& folder, bool beside, int tell) {
     reference_training t(one_device(), how);
     const auto say = [&](std::uint64_t step) { (void)!::write(tell, &step, sizeof step); };
@@ -136,7 +138,8 @@ bool something_is_left(const std::string& folder) {
     return false;
 }
 
-/// Saves in a process that is killed before its system call number `calls` begins or after it; false where it has ended before.
+/// Saves in a process that is killed before its system call number `calls` begins or after it; false where it has ended
+/// before.
 bool save_until(reference_training& t, const std::string& target, int calls) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LARS and LAMB, whose steps need norms of whole parameters, under random strategies, pipelines and all synchronization policies: the numbers of one
-// device in double, on the reference backend and on the host.
+// LARS and LAMB, whose steps need norms of whole parameters, under random strategies, pipelines and all synchronization
+// policies: the numbers of one device in double, on the reference backend and on the host.
 #include "support/optimizer_runs.hpp"
 
 #include "tessera/strategy/typed_groups.hpp"
@@ -12,7 +12,8 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-/// The optimizers on networks whose parameters are split, tied, frozen and of several losses; some clip the norm of all gradients besides.
+/// The optimizers on networks whose parameters are split, tied, frozen and of several losses; some clip the norm of all
+/// gradients besides.
 std::vector<sweep_case> cases() {
     namespace n = test_networks;
     const auto all = layerwise_optimizers();

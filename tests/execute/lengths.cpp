@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of any length: one trainer takes batches of several lengths, each with the numbers of a network of exactly that length.
+// Networks of any length: one trainer takes batches of several lengths, each with the numbers of a network of exactly
+// that length.
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network with two losses says each of them after a step and after an evaluation; losses of rows are what their formulas say.
+// A network with two losses says each of them after a step and after an evaluation; losses of rows are what their
+// formulas say.
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/net/dag.hpp"

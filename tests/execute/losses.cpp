@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's losses of numbers, and ones that a user writes in one line, are what their formulas say, and train so under any split and with
-// micro-batches.
+// The library's losses of numbers, and ones that a user writes in one line, are what their formulas say, and train so
+// under any split and with micro-batches.
 #include "support/loss_training.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/backend/reference/op/expression.hpp"

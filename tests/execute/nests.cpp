@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written as loop nests, whole plans of them: any split gives what one device gives, gradients of inputs and parameters among it.
+// Operators that are written as loop nests, whole plans of them: any split gives what one device gives, gradients of
+// inputs and parameters among it.
 #include "op/nests.hpp"
 #include "support/behind_products.hpp"
 

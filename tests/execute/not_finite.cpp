@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and updates that are not finite: they are noticed, a step without a loss changes nothing, and what is said names the cause.
+// Losses and updates that are not finite: they are noticed, a step without a loss changes nothing, and what is said
+// names the cause.
 #include "support/networks.hpp"
 #include "support/policies.hpp"
 #include "support/random_pipeline.hpp"
@@ -68,7 +69,8 @@ batch_data with(batch_data data, const ts::graph_view& g, float number) {
     return data;
 }
 
-/// A step on a bad batch is refused, and leaves nothing behind: the steps after it are those of a session that has never seen it.
+/// A step on a bad batch is refused, and leaves nothing behind: the steps after it are those of a session that has
+/// never seen it.
 template <class B>
 void hold_refused(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& how, float number) {
     const batch_data first(g.view(), 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oldest hybrid: convolutions by samples on both devices, fully connected layers whole on one of them (Krizhevsky's "one weird trick" at its
-// simplest, and OptCNN's first example), against one device over 20 steps.
+// The oldest hybrid: convolutions by samples on both devices, fully connected layers whole on one of them (Krizhevsky's
+// "one weird trick" at its simplest, and OptCNN's first example), against one device over 20 steps.
 #include "support/planned.hpp"
 #include "support/sweep_check.hpp"
 

@@ -45,7 +45,8 @@ TEST_CASE("a row says what was run, how it was split, what it moves and how fast
     CHECK(row.forward_flops < 2 * multiply_adds + 4 * 6 * 6 * 8 * 4);
     CHECK(row.forward_rate == doctest::Approx(static_cast<double>(row.forward_flops) * 1e3));
     CHECK(row.backward_rate == doctest::Approx(static_cast<double>(row.backward_flops) * 1e3));
-    // From halves of the samples to halves of the channels: of every device's half, a half; the same of the gradient. Then the weights' gradients.
+    // From halves of the samples to halves of the channels: of every device's half, a half; the same of the gradient.
+    // Then the weights' gradients.
     CHECK(row.forward_bytes == 4 * 6 * 6 * 8 / 2 * 4);
     CHECK(row.forward_bytes + row.backward_bytes == op.moved_bytes());
     CHECK(row.predicted_forward == 0);
@@ -70,7 +71,8 @@ TEST_CASE("a prediction is the simulation of the plan's own tasks, forward and b
         CHECK(p.nanoseconds_of(i) == whole.tasks[i].end - whole.tasks[i].start);
     }
 
-    // Several devices: parts are no longer than the whole, and together no shorter, as backward may begin in places before forward has ended.
+    // Several devices: parts are no longer than the whole, and together no shorter, as backward may begin in places
+    // before forward has ended.
     alone<ts::sequential<conv, ts::relu, ts::max_pool<2>>, on<conv, split<ts::sample, 4>>,
           on<ts::relu, split<ts::channel, 2>>, on<ts::max_pool<2>, split<ts::height, 4>>>
         four{ts::local_devices(4), ts::make_shape(64, 3, 32, 32)};

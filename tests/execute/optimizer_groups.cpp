@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of parameters with another rate and decay, and moving averages of weights: against what follows from trainings without them.
+// Groups of parameters with another rate and decay, and moving averages of weights: against what follows from trainings
+// without them.
 #include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/refusal.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every optimizer under random strategies and all synchronization policies gives the numbers of one device in double, on the reference backend and on the host.
+// Every optimizer under random strategies and all synchronization policies gives the numbers of one device in double,
+// on the reference backend and on the host.
 #include "support/optimizer_runs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that are defined outside the library: one whose labels are numbers, and one that has none. A network in sequence brings along the labels
-// that the loss wants, and trains as the formulas say, on one device and on two.
+// Losses that are defined outside the library: one whose labels are numbers, and one that has none. A network in
+// sequence brings along the labels that the loss wants, and trains as the formulas say, on one device and on two.
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/net/describe.hpp"

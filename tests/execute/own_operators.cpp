@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are defined outside the library (those of examples/own_operator.hpp) are first-class ones: derivatives, splits, plans, training.
+// Operators that are defined outside the library (those of examples/own_operator.hpp) are first-class ones:
+// derivatives, splits, plans, training.
 #include "examples/own_operator.hpp"
 #include "op/differences.hpp"
 

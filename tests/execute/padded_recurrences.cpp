@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrences over padded sequences: within its length a sample has the states that it has alone and without padding, behind it zeros; what goes on from
-// its last state does so from that within its length; gradients are the slopes of the loss.
+// Recurrences over padded sequences: within its length a sample has the states that it has alone and without padding,
+// behind it zeros; what goes on from its last state does so from that within its length; gradients are the slopes of
+// the loss.
 #include "support/random_strategy.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precisions of a network: bf16 numbers, what they change in graph and plan, and the reference backend in bf16, which other backends
-// are held against, under several strategies against one device; loss scaling.
+// Precisions of a network: bf16 numbers, what they change in graph and plan, and the reference backend in bf16, which
+// other backends are held against, under several strategies against one device; loss scaling.
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"
 
@@ -49,7 +49,8 @@ ts::plan plan_of(const ts::graph_view& g, const ts::strategy& s, int devices) {
 } // namespace
 
 TEST_CASE("bf16 numbers are the nearest ones, the even one of two") {
-    // Every bf16 number is itself; between two neighbours the middle goes to the even one, what is beside it to the nearer one.
+    // Every bf16 number is itself; between two neighbours the middle goes to the even one, what is beside it to the
+    // nearer one.
     for (unsigned bits = 0; bits < 0x7f80; ++bits) {
         ts::bfloat16 low;
         low.bits = static_cast<std::uint16_t>(bits);
@@ -322,7 +323,8 @@ TEST_CASE("loss scaling by a power of two changes no bit, and saves gradients th
         CHECK(run(ts::optimizer(plain, 0.01F, 1024)) == run(ts::optimizer(plain, 0.01F)));
         CHECK(run(ts::optimizer(plain, 0.01F)) != run(ts::optimizer(plain)));
     }
-    // A loss of weight 1e-44: its gradient has a bit or two left in fp32. Times 2^60 it has them all, and the weights move as in double.
+    // A loss of weight 1e-44: its gradient has a bit or two left in fp32. Times 2^60 it has them all, and the weights
+    // move as in double.
     ts::set_precision(g, ts::precision::fp32);
     g.ops[1].attributes.weight = 1e-44;
     constexpr double rate = 1e42;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions: the forward pass of an evaluation without labels, of any tensor, any number of samples, under any strategy.
+// Predictions: the forward pass of an evaluation without labels, of any tensor, any number of samples, under any
+// strategy.
 #include "support/networks.hpp"
 #include "support/planned.hpp"
 #include "support/random_strategy.hpp"

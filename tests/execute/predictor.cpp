@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A predictor for servers (execute/predictor.hpp): many threads at the same time, weights once, arenas for each call, answers bit for bit those of a trainer.
+// A predictor for servers (execute/predictor.hpp): many threads at the same time, weights once, arenas for each call,
+// answers bit for bit those of a trainer.
 #include "tessera/execute/predictor.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
@@ -68,7 +69,8 @@ void on_threads(int count, Body&& body) {
     }
 }
 
-/// The same numbers: to the last bit on the reference backend; elsewhere a plan for predictions alone may have chosen other kernels.
+/// The same numbers: to the last bit on the reference backend; elsewhere a plan for predictions alone may have chosen
+/// other kernels.
 template <class B>
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
     if (std::is_same_v<B, ts::reference::backend>) {

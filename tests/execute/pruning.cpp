@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Magnitude pruning: what is pruned is zero for good under every optimizer, the rest is what training with a mask in double makes, the same under every
-// strategy and after a checkpoint.
+// Magnitude pruning: what is pruned is zero for good under every optimizer, the rest is what training with a mask in
+// double makes, the same under every strategy and after a checkpoint.
 #include "support/own_optimizers.hpp"
 #include "support/planned.hpp"
 #include "support/policies.hpp"
@@ -65,7 +65,8 @@ std::vector<char> own_mask(const numbers& w, std::vector<char> mask, double shar
     return mask;
 }
 
-/// Steps, prunes, steps, prunes, steps: after each step every weight is what one step in double from what it was makes of the gradient, times the mask.
+/// Steps, prunes, steps, prunes, steps: after each step every weight is what one step in double from what it was makes
+/// of the gradient, times the mask.
 template <class B>
 void hold_to_masks(const ts::optimizer& given, int devices, const ts::strategy& s) {
     const ts::optimizer how = given.pruning();
@@ -130,7 +131,8 @@ void hold_to_masks(const ts::optimizer& given, int devices, const ts::strategy& 
     CHECK(zeros > 0);
 }
 
-/// Weights of the smallest numbers below 0, without a gradient, which decay makes 0: they have not been pruned, and go on.
+/// Weights of the smallest numbers below 0, without a gradient, which decay makes 0: they have not been pruned, and go
+/// on.
 template <class B>
 void hold_to_decay() {
     const ts::optimizer how = ts::optimizer(ts::adamw{.learning_rate = 1, .weight_decay = 0.75F}).pruning();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GRUs, and recurrences in both directions, against their formulas written down again, and their gradients against finite differences.
+// GRUs, and recurrences in both directions, against their formulas written down again, and their gradients against
+// finite differences.
 #include "support/random_strategy.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm per replica: every shard of samples takes its own statistics, and one device that does the same is the comparison.
+// Batch norm per replica: every shard of samples takes its own statistics, and one device that does the same is the
+// comparison.
 #include "support/planned.hpp"
 #include "support/sweep_check.hpp"
 

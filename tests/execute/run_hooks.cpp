@@ -186,7 +186,8 @@ TEST_CASE("a backend is asked for room before the arenas of a plan are made") {
         CHECK(refuses.held.empty());
         CHECK(refuses.diary.empty());
     }
-    // A plan that comes later is asked for by how much it wants more than there is; refused, it leaves everything where it was.
+    // A plan that comes later is asked for by how much it wants more than there is; refused, it leaves everything where
+    // it was.
     session s(r.network.view(), r.split, 2, ts::optimizer(), {}, backend, r.threads);
     const std::vector<ts::index_t> there = s.training_plan().arena_bytes;
     CHECK(backend.asked == std::vector<std::vector<ts::index_t>>{there});

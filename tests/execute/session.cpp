@@ -70,8 +70,9 @@ TEST_CASE("short batches train and evaluations evaluate as one device does, betw
         ts::run_state run;
         run.seed = 3;
         run.learning_rate = static_cast<double>(how.learning_rate);
-        // The oracle of another batch size goes on with the parameters and the momentum of the one before: no momentum is lost
-        // in the session either. (The oracle's momentum is private, so plans of one size alone are compared after that.)
+        // The oracle of another batch size goes on with the parameters and the momentum of the one before: no momentum
+        // is lost in the session either. (The oracle's momentum is private, so plans of one size alone are compared
+        // after that.)
         std::vector<std::vector<double>> parameters;
         bool equal = true;
         for (const int size : {batch, 1, batch - 2}) {

@@ -123,7 +123,8 @@ TEST_CASE("layouts of the inputs and of the output say how an operator is split"
     using ts::partial;
     using ts::replicate;
     using ts::shards;
-    // A linear layer: rows by samples and columns by channels on four devices; and a split of the sum, whose output are summands.
+    // A linear layer: rows by samples and columns by channels on four devices; and a split of the sum, whose output are
+    // summands.
     using mesh = plain_sharded<fc, layout<extents<6, 8>, dims<shards<2>, shards<1>>, replicate<2>>,
                                layout<extents<6, 10>, dims<shards<2>, shards<2>>>>;
     mesh op{ts::local_devices(4)};

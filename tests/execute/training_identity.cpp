@@ -37,7 +37,8 @@ TEST_CASE("training identity: the lists have all fields") {
     CHECK(listed<ts::optimizer>() == counts.at("update_rule") + 1); // and the groups
     CHECK(listed<ts::parameter_group>() == counts.at("parameter_group"));
     CHECK(listed<ts::session_options>() == counts.at("session_options"));
-    // Of these the lines are written by hand: who adds a field must add its line, and its change to support/changed_training.hpp.
+    // Of these the lines are written by hand: who adds a field must add its line, and its change to
+    // support/changed_training.hpp.
     CHECK(counts.at("op_attributes") == 6);
     CHECK(counts.at("op_node") == 9);
     CHECK(counts.at("parameter_node") == 8);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of pushes and pulls over slow links: the most urgent goes first, no step waits for the end of the one before, and neither changes a bit.
+// Queues of pushes and pulls over slow links: the most urgent goes first, no step waits for the end of the one before,
+// and neither changes a bit.
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
@@ -31,7 +32,8 @@ struct tower : ts::sequential<ts::features<16>, ts::repeat<8, wide>, head, ts::c
 
 const ts::sgd rule{.learning_rate = 0.05F, .momentum = 0.9F};
 
-/// P3 in slices of half a weight. Its order of messages is as for a network that is faster than the devices: last layers first.
+/// P3 in slices of half a weight. Its order of messages is as for a network that is faster than the devices: last
+/// layers first.
 ts::strategy sliced(const ts::graph_view& g, bool urgent_first) {
     const ts::schedule::worker_speed speed{1e-3, 1e3};
     const auto gradients = ts::schedule::gradients_of(g, speed, devices);
@@ -80,8 +82,8 @@ std::pair<int, int> ordered_pairs(const ts::plan& p, const ts::simulation::timel
     return count;
 }
 
-/// Transfers that went although a more urgent one of the same server was ready before the transfer before them had ended (by more than what the clock and
-/// the counters may be apart).
+/// Transfers that went although a more urgent one of the same server was ready before the transfer before them had
+/// ended (by more than what the clock and the counters may be apart).
 int overtaken(const ts::plan& p, const ts::simulation::timeline& seen) {
     constexpr ts::index_t margin = 300'000;
     const auto ready = [&](int t) {
@@ -121,8 +123,8 @@ bool reads_layer(const ts::graph_view& g, const ts::plan& p, const ts::task& t, 
     return false;
 }
 
-/// Of two steps one after the other: transfers of the first that end after the second has begun to compute, and tasks of the second that
-/// compute with a parameter before it has come.
+/// Of two steps one after the other: transfers of the first that end after the second has begun to compute, and tasks
+/// of the second that compute with a parameter before it has come.
 std::pair<int, int> late_transfers(const ts::graph_view& g, const ts::plan& p, const ts::simulation::timeline& first,
                                    const ts::simulation::timeline& second) {
     std::pair<int, int> count;

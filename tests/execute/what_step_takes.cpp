@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// predict() and evaluate() take what step() takes: batches, feeds by name in any order, lists of inputs, all or those that are needed. And the words of what does not fit.
+// predict() and evaluate() take what step() takes: batches, feeds by name in any order, lists of inputs, all or those
+// that are needed. And the words of what does not fit.
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/predictor.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reading a file may take, by its size: held by fuzz_files for every input that it makes, and said in docs/limits.md.
+// What reading a file may take, by its size: held by fuzz_files for every input that it makes, and said in
+// docs/limits.md.
 #pragma once
 
 namespace fuzz {
@@ -13,8 +14,8 @@ struct bound {
     double microseconds_per_byte;
 };
 
-/// Times are those of a build without optimization under the address and undefined-behaviour sanitizers, on a processor that others use too; one that is optimized
-/// takes a tenth or less.
+/// Times are those of a build without optimization under the address and undefined-behaviour sanitizers, on a processor
+/// that others use too; one that is optimized takes a tenth or less.
 inline constexpr bound bounds[] = {
     {"json", "JSON texts", 1 << 20, 128, 250, 3},
     {"network", "network files", 8 << 20, 256, 500, 10},

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages files at random and reads them. Each must be read, or refused by a tessera::error, whatever it holds; what is read must come back the same and
-// be usable; and reading must take no more time and memory than bounds.hpp says for its size. Large inputs are read in two sizes, of which the larger may take
-// no more for each byte than the smaller, but for what noise and logarithms make. Run it under sanitizers.
+// Damages files at random and reads them. Each must be read, or refused by a tessera::error, whatever it holds; what is
+// read must come back the same and be usable; and reading must take no more time and memory than bounds.hpp says for
+// its size. Large inputs are read in two sizes, of which the larger may take no more for each byte than the smaller,
+// but for what noise and logarithms make. Run it under sanitizers.
 //
-// Times are those of the process's own computing, and bounds grow with what a fixed piece of work takes at that moment: on a machine that others use, too,
-// readers fail no sooner.
+// Times are those of the process's own computing, and bounds grow with what a fixed piece of work takes at that moment:
+// on a machine that others use, too, readers fail no sooner.
 //
 //     fuzz_files list
 //     fuzz_files TARGET SECONDS [SEED]        all: each target for so many seconds
 //     fuzz_files SECONDS [SEED]               all targets together
 //     fuzz_files TARGET replay FILE...        inputs that were saved
 //
-// One line for each target. It ends with 1 at the first failure, which it names, and keeps the input beside it. The same seed makes the same inputs, of which there are as many
-// as there is time for. Inputs that failed once lie in tests/fuzz/saved/TARGET and come first.
+// One line for each target. It ends with 1 at the first failure, which it names, and keeps the input beside it. The
+// same seed makes the same inputs, of which there are as many as there is time for. Inputs that failed once lie in
+// tests/fuzz/saved/TARGET and come first.
 #include "fuzz/bounds.hpp"
 #include "fuzz/mutator.hpp"
 #include "fuzz/target.hpp"
@@ -111,8 +113,9 @@ double processor_seconds() {
 constexpr double most_slowness = 8;
 constexpr double most_use = 60; ///< seconds of what is done with what was read, before or after
 
-/// How many times as long as alone on a machine a fixed piece of work takes now, from 1 to most_slowness: what readers do, too, in a build without optimization
-/// under the address and undefined-behaviour sanitizers; in any other build it takes less.
+/// How many times as long as alone on a machine a fixed piece of work takes now, from 1 to most_slowness: what readers
+/// do, too, in a build without optimization under the address and undefined-behaviour sanitizers; in any other build it
+/// takes less.
 double slowness_now() {
     constexpr double alone = 0.014; // seconds, where bounds.hpp was measured
     const double began = processor_seconds();
@@ -228,8 +231,8 @@ namespace {
     std::exit(EXIT_FAILURE);
 }
 
-/// Reads one input; true if it was accepted. Ends the program where it should have been neither, or took too much: too long is what takes too long three times, by
-/// what the machine does then.
+/// Reads one input; true if it was accepted. Ends the program where it should have been neither, or took too much: too
+/// long is what takes too long three times, by what the machine does then.
 bool attempt(const fuzz::target& t, const std::string& text) {
     now.input = &text;
     for (int again = 0;; ++again) {
@@ -260,8 +263,8 @@ bool attempt(const fuzz::target& t, const std::string& text) {
     }
 }
 
-/// Reads an input and a quarter of it, the larger of which may take seven times what the smaller takes: in time, of several times the least, and in memory. What
-/// is linear takes four times as much, what is quadratic sixteen times.
+/// Reads an input and a quarter of it, the larger of which may take seven times what the smaller takes: in time, of
+/// several times the least, and in memory. What is linear takes four times as much, what is quadratic sixteen times.
 /// True where it is read.
 bool read_both(const fuzz::target& t, const fuzz::large_input& large) {
     constexpr double most = 7;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks of all kinds of operators, each under random strategies, schedules and policies, against one device in double, for some seconds; whatever is
-// wrong ends it with 1. Usage: fuzz_networks SECONDS [SEED [reference]]; with `reference` on the reference backend. Run it under sanitizers;
-// benchmarks/same_numbers/random_networks runs thousands without.
+// Random networks of all kinds of operators, each under random strategies, schedules and policies, against one device
+// in double, for some seconds; whatever is wrong ends it with 1. Usage: fuzz_networks SECONDS [SEED [reference]]; with
+// `reference` on the reference backend. Run it under sanitizers; benchmarks/same_numbers/random_networks runs thousands
+// without.
 #ifdef TESSERA_TEST_HOST
 #include "support/host_formats.hpp"
 #endif

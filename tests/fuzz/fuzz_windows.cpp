@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random convolutions against their descriptions: every pass, in every way that the host offers and in those that it leaves out. A way that is offered and
-// wrong, or that ends the process, ends it with 1. Usage: fuzz_windows FIRST COUNT [MULTIPLY-ADDS [SECONDS]]: convolutions FIRST to FIRST + COUNT - 1 of
-// the sweep; with --all every way is a line.
+// Random convolutions against their descriptions: every pass, in every way that the host offers and in those that it
+// leaves out. A way that is offered and wrong, or that ends the process, ends it with 1. Usage: fuzz_windows FIRST
+// COUNT [MULTIPLY-ADDS [SECONDS]]: convolutions FIRST to FIRST + COUNT - 1 of the sweep; with --all every way is a
+// line.
 #include "support/window_sweep.hpp"
 
 #include <chrono>

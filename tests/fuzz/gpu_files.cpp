@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured of a GPU, for fuzz_files: algorithms of convolutions and products, and times of calls, each in a file.
+// What was measured of a GPU, for fuzz_files: algorithms of convolutions and products, and times of calls, each in a
+// file.
 #include "fuzz/target.hpp"
 #include "tessera/backend/cuda/measure/call_times.hpp"
 

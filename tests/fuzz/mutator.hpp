@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damages a text at random: letters, words and numbers are changed, parts are taken out, moved, doubled and repeated many times.
+// Damages a text at random: letters, words and numbers are changed, parts are taken out, moved, doubled and repeated
+// many times.
 #pragma once
 
 #include <algorithm>

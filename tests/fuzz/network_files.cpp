@@ -21,7 +21,8 @@ std::vector<std::string> good_networks() {
     return all;
 }
 
-/// What is read is written the same, and can be written in C++, split and planned. False where it is not read back the same.
+/// What is read is written the same, and can be written in C++, split and planned. False where it is not read back the
+/// same.
 bool read_network(const std::string& text) {
     const io::network_file file = fuzz::counted([&] { return io::network_from_text(text); });
     const ts::graph_view g = file.network.view();
@@ -49,7 +50,8 @@ bool read_network(const std::string& text) {
     return true;
 }
 
-/// A chain of so many operators: of names of their own, of one layer that comes again, of names that differ in what no identifier has.
+/// A chain of so many operators: of names of their own, of one layer that comes again, of names that differ in what no
+/// identifier has.
 std::string chain(int nodes, const std::string& name, bool layered) {
     std::string text =
         R"({"tessera_network":1,"name":"x","batch":4,"nodes":[{"input":"x","sample":[8],"type":"f32"},{"input":"y","sample":[],"type":"i32"})";

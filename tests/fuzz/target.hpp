@@ -18,8 +18,8 @@ struct large_input {
     std::function<std::string(int count)> of;
 };
 
-/// `read` says whether the input was read rightly: what is read comes back the same when it is written and read again. It throws tessera::error for what
-/// is refused.
+/// `read` says whether the input was read rightly: what is read comes back the same when it is written and read again.
+/// It throws tessera::error for what is refused.
 struct target {
     const char* name;
     std::vector<std::string> good{};

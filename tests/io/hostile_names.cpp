@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that end literals, elements, fields and lines, through every exporter: what is written is parsed by the language's own parser (Python's ast, its
-// parsers of HTML and XML, of JSON and CSV; a C++ compiler), and says the names again.
+// Names that end literals, elements, fields and lines, through every exporter: what is written is parsed by the
+// language's own parser (Python's ast, its parsers of HTML and XML, of JSON and CSV; a C++ compiler), and says the
+// names again.
 #include "support/hostile_names.hpp"
 
 #include "io/temporary_folder.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written under another locale is, byte for byte, what is written under "C", and is read alike: numbers by themselves, and files of every kind that has
-// numbers with fractions or grew out of a stream. (That no reader and no writer asks the locale is what tests/locale_free looks for.)
+// What is written under another locale is, byte for byte, what is written under "C", and is read alike: numbers by
+// themselves, and files of every kind that has numbers with fractions or grew out of a stream. (That no reader and no
+// writer asks the locale is what tests/locale_free looks for.)
 #include "support/networks.hpp"
 #include "support/other_locale.hpp"
 #include "support/refusal.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements, norms and reductions of ONNX models against plain loops; views against elements that are moved one by one.
+// What moves elements, norms and reductions of ONNX models against plain loops; views against elements that are moved
+// one by one.
 #include "io/onnx_run.hpp"
 
 #include <doctest/doctest.h>

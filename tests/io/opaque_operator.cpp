@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opaque operators of network files: their shapes and costs are what the file says, they are planned and simulated on one device, and nothing runs them.
+// Opaque operators of network files: their shapes and costs are what the file says, they are planned and simulated on
+// one device, and nothing runs them.
 #include "tessera/op/opaque_operator.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/host.hpp"

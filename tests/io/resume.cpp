@@ -115,7 +115,8 @@ TEST_CASE("a training does not go on in a set of other contents: its hash is in 
     CHECK(other.steps() == 3);
     ts::io::train(other, set, rest);
     CHECK(other.weights<fc2>() == trainer.weights<fc2>());
-    // A position without a hash, as older checkpoints have it, is taken by the size alone; a loop keeps the hash that it goes on with.
+    // A position without a hash, as older checkpoints have it, is taken by the size alone; a loop keeps the hash that
+    // it goes on with.
     ts::io::data_position old = *rest.resume_at;
     old.set_hash.reset();
     CHECK(ts::io::resume(old, changed).set_hash == changed.hash());

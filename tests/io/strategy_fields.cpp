@@ -211,7 +211,8 @@ TEST_CASE(
         CAPTURE(name_of(f));
         const ts::strategy s = changed(f);
         const std::string text = text_of(s);
-        // strategy::sync and synchronization::sum_at are one change; how many micro-batches a schedule has is the strategy's to say.
+        // strategy::sync and synchronization::sum_at are one change; how many micro-batches a schedule has is the
+        // strategy's to say.
         CHECK((texts.insert(text).second || name_of(f) == "synchronization::sum_at" ||
                name_of(f) == "pipeline_schedule::micro_batches"));
         try {

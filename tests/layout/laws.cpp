@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws of layouts and redistributions: as constants for layouts that are types, and element by element for all small ones.
+// The laws of layouts and redistributions: as constants for layouts that are types, and element by element for all
+// small ones.
 #include "tessera/layout/typed_redistribution.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@ namespace ts = tessera;
 using ts::index_t;
 using ts::tensor_layout;
 
-// ---- the laws, for the compiler and for the program -------------------------------------------------------------------
+// ---- the laws, for the compiler and for the program -----------------------------------------------------------------
 
 /// Every shard's elements together are the tensor's, once for each summand and copy.
 constexpr bool has_volume(const tensor_layout& l) {
@@ -50,7 +51,7 @@ constexpr bool covers(const tensor_layout& l) {
     return true;
 }
 
-// ---- as constants ------------------------------------------------------------------------------------------------------
+// ---- as constants ---------------------------------------------------------------------------------------------------
 
 template <int Rows, int Columns, class... Rest>
 using split_in = ts::layout<ts::extents<8, 12>, ts::dims<ts::shards<Rows>, ts::shards<Columns>>, Rest...>;
@@ -122,7 +123,7 @@ static_assert(ts::composed<ts::redistribution<rows, columns>, ts::redistribution
 static_assert(ts::redistribution<summands, rows>::bytes + ts::redistribution<rows, copies>::bytes <
               ts::redistribution<summands, copies>::bytes);
 
-// ---- element by element -------------------------------------------------------------------------------------------------
+// ---- element by element ---------------------------------------------------------------------------------------------
 
 using values = std::vector<std::vector<long>>; ///< of every piece, its elements in order
 
@@ -174,7 +175,8 @@ values redistributed_values(const tensor_layout& from, const tensor_layout& to, 
     return after;
 }
 
-/// All layouts of a tensor in few even or uneven shards, with copies and summands, on devices in order, in reverse, and two to a device.
+/// All layouts of a tensor in few even or uneven shards, with copies and summands, on devices in order, in reverse, and
+/// two to a device.
 std::vector<tensor_layout> all_layouts(const ts::shape& s, int most) {
     std::vector<tensor_layout> all;
     tensor_layout l;

@@ -82,7 +82,8 @@ inline table norm(const parameters& all, const std::string& layer, table x) {
     return x;
 }
 
-/// A policy on one graph of `nodes` nodes with these inputs. Only rows of nodes are computed: padding has no part in it.
+/// A policy on one graph of `nodes` nodes with these inputs. Only rows of nodes are computed: padding has no part in
+/// it.
 struct gdp_by_hand {
     tl::gdp_shape s;
     const tl::gdp_inputs& x;

@@ -11,7 +11,8 @@ namespace {
 constexpr tl::gdp_shape on = with(small, true, false, false);
 constexpr tl::gdp_shape off = with(small, false, false, false);
 
-/// Three nodes without edges; the second takes so much less than the first, and the third so much more, that the first is always at the mean. Its logits.
+/// Three nodes without edges; the second takes so much less than the first, and the third so much more, that the first
+/// is always at the mean. Its logits.
 template <class Learner>
 std::vector<float> first_node(Learner& learner, const ts::cluster& machine, ts::index_t spread) {
     sp::cost_graph g;

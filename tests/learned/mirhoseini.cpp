@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent policy of Mirhoseini et al.: its two networks agree, it learns, the same every time, and goes on where it stopped.
+// The recurrent policy of Mirhoseini et al.: its two networks agree, it learns, the same every time, and goes on where
+// it stopped.
 #ifdef TESSERA_TEST_HOST
 
 #include "tessera/learned/mirhoseini.hpp"

@@ -60,8 +60,8 @@ struct dense {
     }
 };
 
-/// The policy in plain loops over a graph's edges, masks from its reaches; layers in the order in which the network names
-/// them.
+/// The policy in plain loops over a graph's edges, masks from its reaches; layers in the order in which the network
+/// names them.
 std::vector<double> by_hand(policy_type& policy, int graph, const tl::placement_state& s) {
     auto& trained = policy.trained();
     std::vector<dense> layers;

@@ -93,7 +93,8 @@ TEST_CASE("Placeto's policy has as many parameters as the authors' with a featur
         }
         return all;
     };
-    // 32,414 for four devices and 10 features, derived from their layers; here the start time in the schedule is left out.
+    // 32,414 for four devices and 10 features, derived from their layers; here the start time in the schedule is left
+    // out.
     constexpr tl::placeto_shape four{.nodes = 8, .edges = 8, .devices = 4, .width = 10, .rounds = 1};
     CHECK(count(std::integral_constant<tl::placeto_shape, four>()) == 32'414 - four.width);
 }

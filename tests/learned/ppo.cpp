@@ -99,7 +99,8 @@ struct weights;
 struct bonuses;
 struct logits;
 struct loss;
-/// Row n of graph b is the unit vector b * rows + n, so that a column of the weights is a row of logits, and their gradients are the logits'.
+/// Row n of graph b is the unit vector b * rows + n, so that a column of the weights is a row of logits, and their
+/// gradients are the logits'.
 struct table : ts::linear<devices, ts::no_bias> {};
 struct ppo_net
     : ts::dag<ts::input<one_hot, ts::sequence<rows, graphs * rows>>, ts::input<choices, ts::label_map<samples, rows>>,

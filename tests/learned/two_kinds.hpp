@@ -11,8 +11,9 @@
 
 namespace learned_test {
 
-/// Blocks of two branches. In each a light node is followed by a heavy one. Heavy ones look the same, and every one runs three times as fast on one of the two
-/// devices as on the other: which one, the light node before it says, that has parameters or has none.
+/// Blocks of two branches. In each a light node is followed by a heavy one. Heavy ones look the same, and every one
+/// runs three times as fast on one of the two devices as on the other: which one, the light node before it says, that
+/// has parameters or has none.
 inline tessera::search::placement::cost_graph two_kinds(int blocks) {
     tessera::search::placement::cost_graph g;
     g.name = "two kinds";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included before every header of the library: std::to_string of a floating-point number does not compile, for it writes "1,500000" under de_DE
-// (fixed_text() of base/number_text.hpp does not). What the library includes of others comes first, for what they do is theirs.
+// Included before every header of the library: std::to_string of a floating-point number does not compile, for it
+// writes "1,500000" under de_DE (fixed_text() of base/number_text.hpp does not). What the library includes of others
+// comes first, for what they do is theirs.
 #include <bits/stdc++.h>
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>

@@ -34,7 +34,8 @@ std::string refusal(const ts::device_graph& g) {
 
 bool says(const ts::device_graph& g, const char* words) { return refusal(g).find(words) != std::string::npos; }
 
-/// The least sum of (latency + time of 2^20 bytes) in ps from one device to another by Bellman and Ford, passing through switches alone.
+/// The least sum of (latency + time of 2^20 bytes) in ps from one device to another by Bellman and Ford, passing
+/// through switches alone.
 index_t shortest(const ts::device_graph& g, int from, int to) {
     constexpr index_t far = INT64_MAX / 2;
     std::vector<index_t> distance(g.components.size(), far);

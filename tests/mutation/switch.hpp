@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants that are turned on by the environment, so that one build holds many of them: mutants.py writes these names into copies of headers.
-// Constant evaluation sees none of them; with TESSERA_MUTANTS_ASKED it stops at those listed there.
+// Mutants that are turned on by the environment, so that one build holds many of them: mutants.py writes these names
+// into copies of headers. Constant evaluation sees none of them; with TESSERA_MUTANTS_ASKED it stops at those listed
+// there.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of operators and parameters: one for each, the same on every compiler (clang reads this file too), and what they look like.
+// Paths of operators and parameters: one for each, the same on every compiler (clang reads this file too), and what
+// they look like.
 #include "tessera/net/paths.hpp"
 #include "support/networks.hpp"
 

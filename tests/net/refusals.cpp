@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that break a rule: at run time an exception with the words of the rule, the layer, the dimension and the numbers, and in
-// a constant expression the same problem, of which tests/compile_fail shows the message.
+// Networks that break a rule: at run time an exception with the words of the rule, the layer, the dimension and the
+// numbers, and in a constant expression the same problem, of which tests/compile_fail shows the message.
 #include "support/refusal.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/op/fixed_batch_norm.hpp"
@@ -25,7 +25,8 @@ std::string verdict(ts::index_t samples = batch) {
     return test_support::message_of([&] { ts::describe_at_run_time<Net>(samples); });
 }
 
-/// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by both.
+/// The wrong network is refused as stated, at run time and in a constant expression; its correction is accepted by
+/// both.
 template <class Wrong, class Right>
 void check(rule broken, const std::string& layer, const std::string& along, ts::index_t found, ts::index_t needed) {
     CHECK(verdict<Wrong>() == text_of_rule(broken, layer, along, found, needed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks for images have the numbers that are published for them. torchvision's are `num_params` and `_ops` (billions of
-// multiply-adds for one image) of the weights' descriptions in torchvision/models.
+// Networks for images have the numbers that are published for them. torchvision's are `num_params` and `_ops` (billions
+// of multiply-adds for one image) of the weights' descriptions in torchvision/models.
 #include "examples/networks.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "support/counts.hpp"
@@ -97,7 +97,8 @@ TEST_CASE("U-Net has 23 convolutional layers and maps 572 x 572 pixels to 388 x 
     CHECK(paper.tensors[static_cast<std::size_t>(paper.ops.back().output)].extents == ts::make_shape(1, 388, 388));
     // What public implementations of the paper's figure count (tf_unet with 5 layers of 64 features, for one).
     CHECK(trained_parameters(paper.view()) == 31030658);
-    // Level by level: two convolutions down, an up-convolution to half the channels and two convolutions back, at 256 x 256 pixels.
+    // Level by level: two convolutions down, an up-convolution to half the channels and two convolutions back, at 256 x
+    // 256 pixels.
     ts::index_t expected = 64 * 2 * 256 * 256;
     for (ts::index_t level = 0, width = 64, in = 3, pixels = 256 * 256; level < 5; ++level) {
         expected += 9 * pixels * (in * width + width * width);

@@ -25,8 +25,8 @@ double billions(const std::string& name) { return static_cast<double>(parameters
 } // namespace
 
 TEST_CASE("the GPT family") {
-    // OpenAI's download script names the models by these counts: 124M, 355M, 774M, 1558M; 124439808 is also what Hugging Face's
-    // transformers counts for "gpt2".
+    // OpenAI's download script names the models by these counts: 124M, 355M, 774M, 1558M; 124439808 is also what
+    // Hugging Face's transformers counts for "gpt2".
     CHECK(parameters_of("gpt2_124m") == 124439808);
     CHECK(parameters_of("gpt2_355m") == 50257 * 1024 + 1024 * 1024 + 24 * block_parameters(1024) + 2 * 1024);
     CHECK(parameters_of("gpt2_355m") / 1000000 == 354);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions: every function against the standard library's, gradients against differences, what backward reads, and what is special.
+// Expressions: every function against the standard library's, gradients against differences, what backward reads, and
+// what is special.
 #include "op/differences.hpp"
 #include "tessera/op/expression/record.hpp"
 

@@ -59,8 +59,8 @@ struct op_instance {
     std::vector<tile> value;
     std::vector<tile> gradient;
 
-    /// Inputs and parameters hold different numbers, no two nearer than 1/500 and none nearer to 0: no finite difference crosses
-    /// a kink of relu or of a maximum. `gradient[output]` is random.
+    /// Inputs and parameters hold different numbers, no two nearer than 1/500 and none nearer to 0: no finite
+    /// difference crosses a kink of relu or of a maximum. `gradient[output]` is random.
     explicit op_instance(const op_case& c, std::uint64_t number = 1) : row(c), seed(number), d(c.describe()) {
         random_numbers random{seed};
         for (int o = 0; o < d.operands.size(); ++o) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move values against what their names say of indices, on shapes drawn at random; what shards of them read.
+// Operators that move values against what their names say of indices, on shapes drawn at random; what shards of them
+// read.
 #include "op/harness.hpp"
 #include "tessera/net/describe.hpp"
 
@@ -34,7 +35,8 @@ index_t number_of(const place& p, const shape& s) {
     return number;
 }
 
-/// Runs the operator on a tensor that holds the number of each element; every element of the output must be that of source(its place), -1 being 0.
+/// Runs the operator on a tensor that holds the number of each element; every element of the output must be that of
+/// source(its place), -1 being 0.
 void check_move(const ts::op_attributes& a, const shape& x, const shape& y,
                 const std::function<index_t(const place&)>& source) {
     const int uses = ts::record_of(a).uses == nullptr ? 1 : ts::record_of(a).uses(a);

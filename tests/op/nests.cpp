@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written as loop nests: gradients against differences, values against the library's operators that are written by hand, what
-// follows from a body, and what is refused.
+// Operators that are written as loop nests: gradients against differences, values against the library's operators that
+// are written by hand, what follows from a body, and what is refused.
 #include "op/nests.hpp"
 #include "op/differences.hpp"
 

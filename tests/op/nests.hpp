@@ -54,7 +54,8 @@ struct product : ts::operation<product<Out>> {
         w.output(n, o) = w.sum({i, j}, x * weight * z);
     }
 };
-/// All in one line: compilers evaluate the output's place and the parameter before the input that gives the loops their extents, or after it.
+/// All in one line: compilers evaluate the output's place and the parameter before the input that gives the loops their
+/// extents, or after it.
 struct one_line : ts::operation<one_line> {
     static constexpr void body(auto& w) {
         const auto [n, c] = w.loops(sample, channel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No question that other layers ask of a record or a description is a question for one operator's name. Each is computed for all operators of the
-// library; where only one says yes, an operator of one's own, defined here, says so too, and is not that operator.
+// No question that other layers ask of a record or a description is a question for one operator's name. Each is
+// computed for all operators of the library; where only one says yes, an operator of one's own, defined here, says so
+// too, and is not that operator.
 #include "op/table.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +25,7 @@ using ts::operand_kind;
 using ts::shape;
 using words = ts::detail::describer;
 
-// ---- operators of one's own ------------------------------------------------------------------------------------------
+// ---- operators of one's own -----------------------------------------------------------------------------------------
 
 /// An operand of the extents [N,C] and the loops n and c.
 int rows(words& w, operand_kind kind, int slot, const shape& x, ts::element type = ts::element::f32) {
@@ -213,7 +214,7 @@ std::vector<op_case> own_table() {
     return table;
 }
 
-// ---- what may be asked -----------------------------------------------------------------------------------------------
+// ---- what may be asked ----------------------------------------------------------------------------------------------
 
 using question = bool (*)(const op_record&, const description&);
 struct asked {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over dimensions against sums and maxima by hand; gradients and splits are those of tests/op/nests.hpp's table.
+// Reductions over dimensions against sums and maxima by hand; gradients and splits are those of tests/op/nests.hpp's
+// table.
 #include "tessera/op/reduce.hpp"
 #include "op/differences.hpp"
 

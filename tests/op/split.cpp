@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards, each given its regions alone, compute together what one device computes: values and gradients of every operator, for every
-// legal split.
+// Shards, each given its regions alone, compute together what one device computes: values and gradients of every
+// operator, for every legal split.
 #include "op/harness.hpp"
 #include "op/nests.hpp"
 
@@ -66,7 +66,8 @@ void check_equal(const std::vector<double>& found, const std::vector<double>& ex
     CHECK(std::sqrt(error) <= 1e-12 * std::sqrt(norm));
 }
 
-/// Whether a shard is the first of those that differ only in loops that a nest (or all that read an operand) does not have: the others make copies.
+/// Whether a shard is the first of those that differ only in loops that a nest (or all that read an operand) does not
+/// have: the others make copies.
 bool counts(const ts::description& d, const shard_of_op& s, std::uint32_t loops) {
     bool first = true;
     for (int l = 0; l < d.loops.size(); ++l) {
@@ -118,7 +119,8 @@ void check_forward(const op_instance& whole, op_instance& split, const std::vect
     }
 }
 
-/// Backward, from the last nest to the first: gradients of intermediates are complete before an earlier nest reads them.
+/// Backward, from the last nest to the first: gradients of intermediates are complete before an earlier nest reads
+/// them.
 void check_backward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards) {
     const ts::description& d = whole.d;
     for (int k = d.nests.size() - 1; k >= 0; --k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table: every kind with the attributes and extents that make its description interesting. A new operator is tested by
-// one more row.
+// The operator table: every kind with the attributes and extents that make its description interesting. A new operator
+// is tested by one more row.
 #pragma once
 
 #include "tessera/op/analysis.hpp"

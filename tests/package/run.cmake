@@ -22,7 +22,10 @@ endif()
 
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}"
   "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_PREFIX_PATH=${prefix}"
-  "-DOPTIONAL_PARTS=${parts}" COMMAND_ERROR_IS_FATAL ANY)
+  "-DOPTIONAL_PARTS=${parts}" "-DCOMPILED=${COMPILED}" COMMAND_ERROR_IS_FATAL ANY)
+if(COMPILED AND HAS_HOST)
+  list(APPEND parts compiled)
+endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK}/build" COMMAND_ERROR_IS_FATAL ANY)
 foreach(part core ${parts})
   execute_process(COMMAND "${WORK}/build/uses_${part}" COMMAND_ERROR_IS_FATAL ANY)

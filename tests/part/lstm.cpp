@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTMs against a plain loop over their equations, with and without biases: the loss, and its gradients by finite differences.
+// LSTMs against a plain loop over their equations, with and without biases: the loss, and its gradients by finite
+// differences.
 #include "tessera/part/lstm.hpp"
 #include "tessera/backend/reference/network.hpp"
 #include "tessera/net/describe.hpp"
@@ -33,7 +34,8 @@ using numbers = std::vector<double>;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// x[steps][width] of one sample becomes what the cell makes of it; its parameters come in turn: weights, then bias where there is one.
+/// x[steps][width] of one sample becomes what the cell makes of it; its parameters come in turn: weights, then bias
+/// where there is one.
 std::vector<numbers> run_cell(const std::vector<numbers>& x, const numbers*& parameter, bool input_bias,
                               bool hidden_bias) {
     const numbers none(4 * hidden);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes between nodes: every node is followed element by element, with nothing on it but what its own tasks have written and what has come.
+// What goes between nodes: every node is followed element by element, with nothing on it but what its own tasks have
+// written and what has come.
 #include "tessera/plan/between_nodes.hpp"
 
 #include "support/random_case.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that count more than there can be are refused by a rule before anything is made of them, and modes that contradict each other too.
+// Numbers that count more than there can be are refused by a rule before anything is made of them, and modes that
+// contradict each other too.
 #include "support/networks.hpp"
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"

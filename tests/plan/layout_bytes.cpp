@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of redistribution<From, To>, constants, against the copies of the plans that the strategies lower to, and the simulator's lanes.
+// The bytes of redistribution<From, To>, constants, against the copies of the plans that the strategies lower to, and
+// the simulator's lanes.
 #include "support/random_strategy.hpp"
 #include "support/star.hpp"
 #include "tessera/layout/typed_redistribution.hpp"

@@ -14,12 +14,12 @@ import sys
 
 # A file may do what its language asks for: the writers, and readers that look at such letters.
 WRITERS = {
-    "include/tessera/base/quoted.hpp": {"entity", "letter by letter"},
-    "include/tessera/io/json_builder.hpp": {"dump"},
-    "include/tessera/io/contest_file.hpp": {"letter by letter"},  # reads JSON of one shape
-    "include/tessera/io/csv.hpp": {"letter by letter"},  # reads
+    "include/tessera/base/quoted.inl": {"entity", "letter by letter"},
+    "include/tessera/io/json_builder.inl": {"dump"},
+    "include/tessera/io/contest_file.inl": {"letter by letter"},  # reads JSON of one shape
+    "include/tessera/io/csv.inl": {"letter by letter"},  # reads
     "include/tessera/base/layer_name.hpp": {"letter by letter"},  # reads names that compilers write
-    "include/tessera/net/paths.hpp": {"letter by letter"},  # likewise
+    "include/tessera/net/paths.inl": {"letter by letter"},  # likewise
     "include/tessera/io/json.hpp": {"dump"},  # a number in a message
     "include/tessera/backend/torch/text.hpp": {"markup"},
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whose clocks run differently measure implementations, tasks and strategies, and choose alike; the numbers are those of one device. The clocks are made so:
-// every rank adds pseudo-random times of its own between two looks at the clock.
-// Usage: mpirun -n RANKS agree DEVICES_EACH [RANKS_OF_NODE [WHO CALLS]], the last two to kill rank WHO after so many looks at the clock in refine().
+// Ranks whose clocks run differently measure implementations, tasks and strategies, and choose alike; the numbers are
+// those of one device. The clocks are made so: every rank adds pseudo-random times of its own between two looks at the
+// clock. Usage: mpirun -n RANKS agree DEVICES_EACH [RANKS_OF_NODE [WHO CALLS]], the last two to kill rank WHO after so
+// many looks at the clock in refine().
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"
 
@@ -83,7 +84,8 @@ void measure_implementations(const ts::mpi::environment& mpi, const ts::local_de
     const ts::graph g = ts::describe<Net>(batch);
     const ts::optimizer how(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
     const ts::strategy s = ts::search::data_parallel(g.view(), devices.count());
-    // Each rank has a file of its own, with what it has measured alone, of which the second time that of rank 0 is known to all.
+    // Each rank has a file of its own, with what it has measured alone, of which the second time that of rank 0 is
+    // known to all.
     const std::string file = folder + "/" + std::to_string(mpi.rank());
     {
         ts::host::backend backend(how, ts::session_options{.measure = true, .profile = file});

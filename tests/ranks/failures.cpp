@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of ranks when one of them fails: the others stop, and say which one it was and what they waited for.
-// Usage: mpirun -n RANKS failures WHAT WHO STEP PATIENCE [RANKS_OF_NODE], the last as if so many ranks had a node of their own, where rank WHO, before that step, kills itself (kill), stops (stop), ends its program
-// (leave), throws (throw), takes another step (evaluate) or was started with another seed (seed) or optimizer (optimizer); no rank has a
-// device (devices); nobody does anything: none, which with STEP -1 goes on for ever.
+// Usage: mpirun -n RANKS failures WHAT WHO STEP PATIENCE [RANKS_OF_NODE], the last as if so many ranks had a node of
+// their own, where rank WHO, before that step, kills itself (kill), stops (stop), ends its program (leave), throws
+// (throw), takes another step (evaluate) or was started with another seed (seed) or optimizer (optimizer); no rank has
+// a device (devices); nobody does anything: none, which with STEP -1 goes on for ever.
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMS and HyPar-Flow over ranks: bit for bit what one process with as many devices computes, and the numbers of one device in double that runs the same
-// micro-batches; where stages lie, what groups sum, and that a stage's sum begins before earlier stages have gone backward.
-// Usage: mpirun -n RANKS hybrids DEVICES_EACH [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
+// GEMS and HyPar-Flow over ranks: bit for bit what one process with as many devices computes, and the numbers of one
+// device in double that runs the same micro-batches; where stages lie, what groups sum, and that a stage's sum begins
+// before earlier stages have gone backward. Usage: mpirun -n RANKS hybrids DEVICES_EACH [RANKS_OF_NODE], the last as if
+// so many ranks had a node of their own.
 #include "examples/zoo/unet.hpp"
 #include "support/instances.hpp"
 
@@ -46,7 +47,8 @@ struct hybrid {
     }
 };
 
-/// GEMS on `workers` times `width` devices: rank r holds stage r and the mirrored one, each worker's devices share its samples.
+/// GEMS on `workers` times `width` devices: rank r holds stage r and the mirrored one, each worker's devices share its
+/// samples.
 hybrid gems(const ts::graph_view& g, int workers, int width, int mini_batches, int parts) {
     const std::vector<int> stage = schedule::balance_stages(search::operator_times(g, core), workers);
     return {"GEMS of " + std::to_string(workers) + " stages x " + std::to_string(width) + ", " +
@@ -203,7 +205,8 @@ struct classes : ts::linear<10> {};
 struct lopsided : ts::sequential<ts::image<3, 16, 16>, wide, ts::relu, wide_again, ts::relu, ts::max_pool<4>,
                                  ts::flatten, hidden, ts::relu, classes, ts::cross_entropy> {};
 
-/// Steps in which the last stage's sum has begun before the first stage has gone backward, out of some, by the ranks' clock.
+/// Steps in which the last stage's sum has begun before the first stage has gone backward, out of some, by the ranks'
+/// clock.
 int steps_that_overlap(const ts::strategy& s, const ts::optimizer& how, ts::workers& over_ranks, int devices,
                        int steps) {
     const ts::graph described = ts::describe<lopsided>(16);
@@ -235,8 +238,8 @@ int steps_that_overlap(const ts::strategy& s, const ts::optimizer& how, ts::work
     return overlapping;
 }
 
-/// HyPar-Flow's all-reduce of a stage starts when that stage's backward ends. With a barrier it cannot, and does not: an optimizer that clips by the norm of
-/// all gradients puts one before its updates.
+/// HyPar-Flow's all-reduce of a stage starts when that stage's backward ends. With a barrier it cannot, and does not:
+/// an optimizer that clips by the norm of all gradients puts one before its updates.
 void overlap(ts::workers& over_ranks, int devices) {
     constexpr int steps = 8; // on few cores a rank may get its turn late
     const ts::graph described = ts::describe<lopsided>(16);

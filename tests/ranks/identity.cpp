@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that do not train the same thing are refused on all of them, by the name of what differs and before a number is computed from it; ranks that may differ are
-// not. Each case is a group of its own in one program.
-// Usage: mpirun -n RANKS identity RANDOM [RANKS_OF_NODE]: so many random changes besides, as if so many ranks had a node of their own.
+// Ranks that do not train the same thing are refused on all of them, by the name of what differs and before a number is
+// computed from it; ranks that may differ are not. Each case is a group of its own in one program.
+// Usage: mpirun -n RANKS identity RANDOM [RANKS_OF_NODE]: so many random changes besides, as if so many ranks had a
+// node of their own.
 #include "support/changed_training.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that hand in their own part of a batch alone take the same steps as with the whole batch; where a device reads samples of another part they are refused.
-// Averages and weights change places over ranks as they do in one process, and the same weights are pruned.
-// Usage: mpirun -n RANKS parts
+// Ranks that hand in their own part of a batch alone take the same steps as with the whole batch; where a device reads
+// samples of another part they are refused. Averages and weights change places over ranks as they do in one process,
+// and the same weights are pruned. Usage: mpirun -n RANKS parts
 #include "support/networks.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains over ranks to a step, goes on from the newest checkpoint, saves after every step beside the training, and says what it has come to.
-// Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step] [data|zero|model|compressed] [RANKS_OF_NODE], the last
-// as if so many ranks had a node of their own.
+// Trains over ranks to a step, goes on from the newest checkpoint, saves after every step beside the training, and says
+// what it has come to. Usage: mpirun -n RANKS resumed FOLDER STEPS DEVICES_EACH [MILLISECONDS of each step]
+// [data|zero|model|compressed] [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
 #include "support/kept_training.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -37,7 +37,8 @@ std::uint64_t hash_of(Session& s) {
     return h;
 }
 
-/// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes; with gradients that leave out what is saved, too.
+/// Data parallelism, whose tensors each rank has whole; with slices of all of them; with boxes; with gradients that
+/// leave out what is saved, too.
 ts::strategy strategy_called(const std::string& name, const ts::graph_view& g, int devices) {
     ts::strategy s = name == "model" ? ts::search::model_parallel(g, devices) : ts::search::data_parallel(g, devices);
     if (name == "zero" || name == "compressed") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many devices computes.
-// Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE], the last as if so many ranks had a node of their own.
+// Random networks under random strategies, schedules and policies over ranks: bit for bit what one process with as many
+// devices computes. Usage: mpirun -n RANKS same_numbers FIRST COUNT DEVICES_EACH [RANKS_OF_NODE], the last as if so
+// many ranks had a node of their own.
 #include "support/instances.hpp"
 #include "support/over_ranks.hpp"
 #include "support/random_compression.hpp"

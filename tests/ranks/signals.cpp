@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own handler of SIGUSR1 stays: one that is there before the ranks, and one that is set meanwhile. Without one the ranks say where they are.
-// Usage: mpirun -n RANKS signals
+// A program's own handler of SIGUSR1 stays: one that is there before the ranks, and one that is set meanwhile. Without
+// one the ranks say where they are. Usage: mpirun -n RANKS signals
 #include "tessera/ranks/mpi.hpp"
 
 #include <csignal>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training with compressed gradients: against one device in double that compresses, keeps and sums for all replicas; and against training without.
+// Training with compressed gradients: against one device in double that compresses, keeps and sums for all replicas;
+// and against training without.
 #include "support/parameter_difference.hpp"
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
@@ -38,7 +39,8 @@ struct network : ts::sequential<ts::features<12>, fc1, ts::tanh, fc2, ts::tanh, 
 
 using numbers = std::vector<double>;
 
-/// What arrives of v = gradient + what was left out before, by the definitions, in double; `v` becomes what is left out.
+/// What arrives of v = gradient + what was left out before, by the definitions, in double; `v` becomes what is left
+/// out.
 numbers sent(const compression_setting& how, numbers& v) {
     const std::size_t n = v.size();
     numbers arrived(n, 0);
@@ -75,7 +77,8 @@ numbers sent(const compression_setting& how, numbers& v) {
     return arrived;
 }
 
-/// One device that trains as `replicas` with as many samples each would: parameters after some steps, by SGD with momentum.
+/// One device that trains as `replicas` with as many samples each would: parameters after some steps, by SGD with
+/// momentum.
 std::vector<numbers> one_device(const ts::graph_view& g, const batch_data& data, int samples, int replicas,
                                 const compression_setting& how, const ts::sgd& rule, int steps, std::uint64_t seed) {
     const ts::graph small = ts::describe<network>(samples / replicas);

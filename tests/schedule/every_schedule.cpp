@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule computes what one device computes that runs the same micro-batches, twice the same bits: every ninth of the 256 combinations that
-// benchmarks/same_numbers/schedules prints. TESSERA_STRATEGIES=1 runs all.
+// Every schedule computes what one device computes that runs the same micro-batches, twice the same bits: every ninth
+// of the 256 combinations that benchmarks/same_numbers/schedules prints. TESSERA_STRATEGIES=1 runs all.
 #include "support/every_schedule.hpp"
 #include "support/sweep_check.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step writes of every arena is what the plan predicts; schedules need as little of it as they promise; and what fits no single
-// device trains on several.
+// What a step writes of every arena is what the plan predicts; schedules need as little of it as they promise; and what
+// fits no single device trains on several.
 #include "support/high_water.hpp"
 #include "support/networks.hpp"
 #include "support/planned.hpp"

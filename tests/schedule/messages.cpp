@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message is one collective: what backends execute is counted, and it is what the simulator prices, for random plans under every policy.
+// A message is one collective: what backends execute is counted, and it is what the simulator prices, for random plans
+// under every policy.
 #include "support/random_messages.hpp"
 #include "support/same_numbers.hpp"
 #include "support/star.hpp"
@@ -62,7 +63,8 @@ private:
     std::shared_ptr<std::deque<counted>> calls_ = std::make_shared<std::deque<counted>>();
 };
 
-/// Reduce-scatters and all-gathers that the tasks which ran did: each member of a message, or of an update, runs a task for both.
+/// Reduce-scatters and all-gathers that the tasks which ran did: each member of a message, or of an update, runs a task
+/// for both.
 int executed(const ts::plan& p, const run_counts& counts) {
     struct collective {
         int runs = 0;

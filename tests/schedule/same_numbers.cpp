@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any stages, micro-batches, recomputation and schedule compute what one device computes that runs the same micro-batches.
-// TESSERA_STRATEGIES=300 runs as many for every network.
+// Any stages, micro-batches, recomputation and schedule compute what one device computes that runs the same
+// micro-batches. TESSERA_STRATEGIES=300 runs as many for every network.
 #include "support/sweep_check.hpp"
 
 #include "tessera/backend/reference/backend.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are used some steps late: against one device in double that delays them, against training without, in time by simulation, and what
-// is recorded.
+// Gradients that are used some steps late: against one device in double that delays them, against training without, in
+// time by simulation, and what is recorded.
 #include "support/parameter_difference.hpp"
 #include "support/planned.hpp"
 #include "support/random_pipeline.hpp"
@@ -44,7 +44,8 @@ ts::synchronization stale(const ts::graph_view& g, int staleness) {
     return ts::schedule::stale_gradients(ts::schedule::gradients_of(g), staleness, {1200, 100});
 }
 
-/// One device that uses the gradient of a step when `staleness` more have been computed, or a plan of `period` steps has ended: SGD with momentum.
+/// One device that uses the gradient of a step when `staleness` more have been computed, or a plan of `period` steps
+/// has ended: SGD with momentum.
 std::vector<numbers> one_device(const std::vector<batch_data>& data, const ts::sgd& rule, int staleness, int period,
                                 std::uint64_t seed) {
     ts::reference::network n(described().view());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every synchronization policy, alone and composed with splits and pipelines, computes what one device computes. TESSERA_STRATEGIES=20 runs as many
-// strategies for every network and policy.
+// Every synchronization policy, alone and composed with splits and pipelines, computes what one device computes.
+// TESSERA_STRATEGIES=20 runs as many strategies for every network and policy.
 #include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/sweep_check.hpp"

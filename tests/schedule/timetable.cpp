@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules' closed forms, exactly: idle time, time and micro-batches in flight for a grid of stages and micro-batches.
+// The schedules' closed forms, exactly: idle time, time and micro-batches in flight for a grid of stages and
+// micro-batches.
 #include "tessera/schedule/timetable.hpp"
 
 #include "tessera/schedule/schedules.hpp"

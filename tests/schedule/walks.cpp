@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules against walks of their own: list schedulers written from the papers' rules, which share no code with the library. TESSERA_STRATEGIES=10000
-// draws as many orders of two opposite pipelines.
+// The schedules against walks of their own: list schedulers written from the papers' rules, which share no code with
+// the library. TESSERA_STRATEGIES=10000 draws as many orders of two opposite pipelines.
 #include "tessera/schedule/schedules.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,8 @@ using durations = std::map<char, std::vector<index_t>>;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// When everything has ended if every worker takes its list in order, and what crosses from stage to stage takes `latency`.
+/// When everything has ended if every worker takes its list in order, and what crosses from stage to stage takes
+/// `latency`.
 index_t walk(const lists& of, int stages, const durations& takes, index_t latency = 0) {
     std::map<job, index_t> end;
     std::vector<std::size_t> next(of.size(), 0);
@@ -68,8 +69,9 @@ index_t walk(const lists& of, int stages, const durations& takes, index_t latenc
     return last;
 }
 
-/// Megatron-LM's order of virtual pipelines, from the paper's figure 4: micro-batches in groups of the workers' number pass through chunk after chunk. As many
-/// forward first as the warm-up says; `as_megatron`: all of them where there are as many micro-batches as workers (schedules.py).
+/// Megatron-LM's order of virtual pipelines, from the paper's figure 4: micro-batches in groups of the workers' number
+/// pass through chunk after chunk. As many forward first as the warm-up says; `as_megatron`: all of them where there
+/// are as many micro-batches as workers (schedules.py).
 lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_megatron) {
     lists result(at(workers));
     for (int w = 0; w < workers; ++w) {
@@ -98,8 +100,8 @@ lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_mega
     return result;
 }
 
-/// Zero bubble's first schedule as an event loop: forward and gradients of inputs in 1F1B's order as soon as they can, weights' gradients while a worker
-/// would wait. In units of one.
+/// Zero bubble's first schedule as an event loop: forward and gradients of inputs in 1F1B's order as soon as they can,
+/// weights' gradients while a worker would wait. In units of one.
 index_t eager_zero_bubble(int stages, int micro_batches, const action_times& t) {
     const index_t never = INT64_MAX / 2;
     std::vector<std::vector<index_t>> forward(at(stages), std::vector<index_t>(at(micro_batches), never));
@@ -135,7 +137,8 @@ index_t eager_zero_bubble(int stages, int micro_batches, const action_times& t) 
     return last;
 }
 
-/// Two opposite pipelines, action by action in units of one, by a drawn order of preference: for each worker and micro-batch a number.
+/// Two opposite pipelines, action by action in units of one, by a drawn order of preference: for each worker and
+/// micro-batch a number.
 index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int most, std::uint64_t seed) {
     const auto random = [&seed] {
         seed = seed * 6364136223846793005U + 1442695040888963407U;
@@ -149,7 +152,8 @@ index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int
             of.push_back(100 * m + random() % (100 * reach));
         }
     }
-    // Of every micro-batch: how many of its 2 * stages actions are done, and when the last of them ends. One action follows the other.
+    // Of every micro-batch: how many of its 2 * stages actions are done, and when the last of them ends. One action
+    // follows the other.
     std::vector<int> actions(at(micro_batches), 0);
     std::vector<index_t> ends(at(micro_batches), 0);
     std::vector<index_t> busy(at(stages), 0);

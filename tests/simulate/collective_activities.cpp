@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices sum and share, where one thing alone takes time; and that no device has a parameter's region twice, which needs no sharing.
+// What devices sum and share, where one thing alone takes time; and that no device has a parameter's region twice,
+// which needs no sharing.
 #include "support/planned.hpp"
 #include "support/random_strategy.hpp"
 

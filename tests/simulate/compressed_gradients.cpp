@@ -118,7 +118,8 @@ TEST_CASE("compressed gradients: simulated over slow links a step takes as much 
         };
         CHECK(collectives(ts::schedule::buckets(all)) == 4); // of two buckets
         CHECK(collectives(ts::schedule::eight_bit_gradients(all)) == 2);
-        // Threads take what others have by themselves: all-reduces (n-1)/n of the gradients and of their sums, codes n-1 times.
+        // Threads take what others have by themselves: all-reduces (n-1)/n of the gradients and of their sums, codes
+        // n-1 times.
         const double by_threads = on(star(n, true), ts::schedule::buckets(all));
         CHECK(on(star(n, true), ts::schedule::eight_bit_gradients(all)) / by_threads ==
               doctest::Approx(n * (0.25 + 1.0 / 256) / 2).epsilon(0.15));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated plans of every schedule over links with latency against a walk of the schedule's lists that shares no code with the simulator: they take as
-// long, but for the two replicas' exchange of gradients in GEMS and Chimera, which is all they take longer.
+// Simulated plans of every schedule over links with latency against a walk of the schedule's lists that shares no code
+// with the simulator: they take as long, but for the two replicas' exchange of gradients in GEMS and Chimera, which is
+// all they take longer.
 #include "support/equal_layers.hpp"
 #include "support/star.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -66,8 +67,8 @@ seen simulated(const ts::pipeline_schedule& order, index_t latency) {
     return r;
 }
 
-/// When the last action ends if every worker takes its list in order, what crosses from one worker to another takes the latency, and an action takes its
-/// stage's layers.
+/// When the last action ends if every worker takes its list in order, what crosses from one worker to another takes the
+/// latency, and an action takes its stage's layers.
 index_t walked(const ts::pipeline_schedule& s, index_t latency) {
     using key = std::pair<std::pair<int, int>, action_kind>;
     std::map<key, std::pair<index_t, std::size_t>> end; // and on which worker
@@ -133,7 +134,8 @@ TEST_CASE("plans over links with latency take what a walk of their lists takes; 
                     const double actions =
                         static_cast<double>(plan.actions - walk) / unit; // in units; what takes no time takes 1 ns
                     CHECK(std::abs(actions) < 1e-3);
-                    // Two devices reduce and gather, each a way there and back; the last stage's has nothing to hide behind.
+                    // Two devices reduce and gather, each a way there and back; the last stage's has nothing to hide
+                    // behind.
                     const double after = static_cast<double>(plan.all - walk - (x.mirrors() ? 2 * latency : 0)) / unit;
                     CHECK(std::abs(after) < 1e-3);
                     ++held;

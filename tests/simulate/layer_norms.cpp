@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of whole parameters take time in a simulated step: each of their tasks is in the timeline, and every update comes after all norms of its parameter.
+// Norms of whole parameters take time in a simulated step: each of their tasks is in the timeline, and every update
+// comes after all norms of its parameter.
 #include "tessera/machine/presets.hpp"
 #include "tessera/simulate/simulate.hpp"
 

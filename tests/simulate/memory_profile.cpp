@@ -70,7 +70,8 @@ TEST_CASE("memory over time: the sum of what lives, at every change") {
                 }
                 CHECK(mine.back().bytes >=
                       p.persistent_bytes[static_cast<std::size_t>(d)] - 64 * static_cast<int>(p.tiles.size()));
-                // Threads that copy in turn keep the order that the plan's memory asks for: there the plan's peak holds.
+                // Threads that copy in turn keep the order that the plan's memory asks for: there the plan's peak
+                // holds.
                 for (const sim::memory_sample& m : mine) {
                     CHECK((!on.class_of(d).copies_in_turn || m.bytes <= t.peak_bytes[static_cast<std::size_t>(d)]));
                 }

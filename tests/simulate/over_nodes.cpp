@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans over nodes whose links take time: against plans without links, bounds that nothing can pass, and links that do not know what is urgent.
+// Plans over nodes whose links take time: against plans without links, bounds that nothing can pass, and links that do
+// not know what is urgent.
 #include "tessera/simulate/over_nodes.hpp"
 
 #include "support/networks.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedules' closed forms in the simulation of whole plans, with stages that take equally long and communication that is free.
+// The schedules' closed forms in the simulation of whole plans, with stages that take equally long and communication
+// that is free.
 #include "support/equal_layers.hpp"
 #include "support/star.hpp"
 #include "tessera/simulate/simulate.hpp"
@@ -206,7 +207,8 @@ TEST_CASE("plans of ZB-V and of plain model parallelism take what their closed f
         CAPTURE(k);
         for (const int m : {2 * k - 1, 2 * k, 3 * k}) {
             CAPTURE(m);
-            // Six units of half a stage for every micro-batch, after as many as the worker is behind the first; nobody idles then.
+            // Six units of half a stage for every micro-batch, after as many as the worker is behind the first; nobody
+            // idles then.
             CHECK(2 * simulated(schedule::zero_bubble_v(k, m), 1, 1, 1) == (6 * m + k - 1) * layers / k);
         }
         CHECK(simulated(schedule::fill_drain(k, 3), 1, 1, 2) == 3 * layers * 4);

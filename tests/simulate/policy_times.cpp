@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy's name promises shows in the times: a blocking one waits for the backward pass, P3 hides what blocking shows, steps overlap where
-// no barrier is promised, and servers take gradients in at their own rate.
+// What a policy's name promises shows in the times: a blocking one waits for the backward pass, P3 hides what blocking
+// shows, steps overlap where no barrier is promised, and servers take gradients in at their own rate.
 #include "support/planned.hpp"
 #include "support/policies.hpp"
 #include "support/star.hpp"

@@ -156,7 +156,8 @@ TEST_CASE("schedule: going on after any unchanged beginning gives the same") {
 }
 
 TEST_CASE("schedule: of activities with priorities that wait for a lane the most urgent goes next") {
-    // The lane is busy when two more become ready; the later one is more urgent. What has no priority comes first, first served.
+    // The lane is busy when two more become ready; the later one is more urgent. What has no priority comes first,
+    // first served.
     const std::vector<sim::activity> items{{-1, 10, {{0, 10}}, {}, 5},
                                            {-1, 1, {}, {}},
                                            {-1, 2, {}, {}},

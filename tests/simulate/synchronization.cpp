@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronization policies against closed forms and hand-made lists: what each rank sends and keeps, who travels with whom, and in which order; and
-// plans whose synchronization has been tampered with.
+// Synchronization policies against closed forms and hand-made lists: what each rank sends and keeps, who travels with
+// whom, and in which order; and plans whose synchronization has been tampered with.
 #include "support/networks.hpp"
 #include "support/planned.hpp"
 #include "support/policies.hpp"
@@ -83,8 +83,8 @@ std::vector<std::vector<int>> parameters_of(const ts::synchronization& s) {
     return all;
 }
 
-/// Every task starts when what it reads has been written, and no one writes before others have read. What goes by a collective, or to a server, may
-/// begin before that, for other devices' share, but not end.
+/// Every task starts when what it reads has been written, and no one writes before others have read. What goes by a
+/// collective, or to a server, may begin before that, for other devices' share, but not end.
 void check_order(const ts::plan& p, const sim::timeline& t) {
     struct use {
         std::size_t task;
@@ -297,7 +297,8 @@ TEST_CASE("P3: slices of at most 50,000, round robin, first layers first, at sli
         CHECK(s.messages[i].server == s.messages[i].slices[0].slice % 2);
     }
     CHECK(ts::schedule::p3({gradient(0, 102'760'448)}, {4}).messages.size() == 2056);
-    // With credit for three partitions two more of layer 2 are on their way when layer 0 comes; with credit for one it is P3.
+    // With credit for three partitions two more of layer 2 are on their way when layer 0 comes; with credit for one it
+    // is P3.
     const auto credit = [&](index_t c) {
         return ts::schedule::byte_scheduler(list, {ts::exchange::server, 2, 10'000, c, {1000, 1}}).messages;
     };
@@ -348,14 +349,16 @@ TEST_CASE("simulated: a bucket is one collective, a server's incast takes its by
     CHECK(static_cast<double>(ring) >= 2.0 * (n - 1) / n * 4 * psi * ns);
     CHECK(static_cast<double>(ring) < 2.0 * (n - 1) / n * 4 * psi * ns * 1.5); // neighbours wait for each other
     near(makespan(ts::schedule::blocking_all_reduce(all)), 2.0 * (n - 1) / n * 4 * psi * ns);
-    // One server for all, one message: what the three others push comes in through its card, and then the parameters go out to them.
+    // One server for all, one message: what the three others push comes in through its card, and then the parameters go
+    // out to them.
     ts::synchronization one;
     one.messages = {{ts::exchange::server, 0, {}}};
     for (const ts::schedule::ready_gradient& x : all) {
         one.messages[0].slices.push_back({x.parameter, 0, 1});
     }
     near(makespan(one), 2.0 * 3 * 4 * psi * ns);
-    // Steps without a barrier overlap: two steps take less than twice as long as one, with P3's slices more than without.
+    // Steps without a barrier overlap: two steps take less than twice as long as one, with P3's slices more than
+    // without.
     for (const auto& policy : small_policies(g.view(), n)) {
         const std::string& name = policy.first;
         const ts::synchronization& sync = policy.second;

@@ -285,7 +285,8 @@ TEST_CASE("reuse: distances and holders are those of a brute-force walk over eve
                         const sim::holder held = other_wrote                  ? sim::holder::theirs
                                                  : own[k].write && other_used ? sim::holder::shared
                                                                               : sim::holder::own;
-                        // The access counts whole segments: what was touched with the word, up to the segment, is in doubt.
+                        // The access counts whole segments: what was touched with the word, up to the segment, is in
+                        // doubt.
                         const auto all = static_cast<index_t>(4 * since.size());
                         const auto near = static_cast<index_t>(4 * (known ? since_own.size() : since.size()));
                         const index_t slack = 4 * static_cast<index_t>(words(own[k]).size()) + 4;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses between the devices of one part of a machine occupies the lanes that other parts' devices use at the same time for all of them.
+// What crosses between the devices of one part of a machine occupies the lanes that other parts' devices use at the
+// same time for all of them.
 #include "support/planned.hpp"
 
 #include "tessera/net/with_batch.hpp"
@@ -20,7 +21,8 @@ struct fc2 : ts::linear<36> {};
 struct fc3 : ts::linear<12> {};
 struct three_layers : ts::sequential<ts::features<24>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
 
-/// Parts of two devices, one at either of two switches: all that crosses within the parts goes over the one trunk between these.
+/// Parts of two devices, one at either of two switches: all that crosses within the parts goes over the one trunk
+/// between these.
 ts::cluster with_trunk(int parts) {
     ts::device_graph g;
     g.add_class({"d", {1000, 1000, 1000}, 100'000, 0, 0, false});
@@ -36,7 +38,8 @@ ts::cluster with_trunk(int parts) {
     return ts::cluster(g);
 }
 
-/// Every operator on samples over the parts; within a part the linear ones by what they put out, which all the others' samples go into.
+/// Every operator on samples over the parts; within a part the linear ones by what they put out, which all the others'
+/// samples go into.
 ts::strategy mixed(const ts::graph_view& g, int parts) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {

@@ -100,7 +100,8 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
                 const ts::tensor_layout l = ts::layout_of_operand(d, o, c, s.pool.data(), ts::held::value);
                 REQUIRE(!l.devices.empty());
                 for (int k = 0; k < l.extents.rank; ++k) {
-                    // Distinct ranges along a dimension; halos overlap, and a shard of a concatenation may need none of an input.
+                    // Distinct ranges along a dimension; halos overlap, and a shard of a concatenation may need none of
+                    // an input.
                     std::set<std::pair<ts::index_t, ts::index_t>> ranges;
                     for (int i = 0; i < c.shards(); ++i) {
                         const ts::interval r = ts::region(d, o, ts::shard_at(c, s.pool.data(), d, i).ranges).dim[k];

@@ -110,7 +110,8 @@ TEST_CASE("with fusion switched off, tasks and arena of SwiGLU grow") {
 }
 
 TEST_CASE("with fusion switched off, tasks and arena of AdamW's steps grow") {
-    // w (1 - rate decay) - rate m' / (1 - beta1) / (sqrt(v' / (1 - beta2)) + epsilon), in the first step, of 1024 numbers.
+    // w (1 - rate decay) - rate m' / (1 - beta1) / (sqrt(v' / (1 - beta2)) + epsilon), in the first step, of 1024
+    // numbers.
     built n;
     const ts::shape numbers = ts::make_shape(1, 1024);
     const int w = n.input(numbers);

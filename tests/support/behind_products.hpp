@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the operator table as a network in which products come before the operator, so that gradients of its inputs show in theirs.
+// A row of the operator table as a network in which products come before the operator, so that gradients of its inputs
+// show in theirs.
 #pragma once
 
 #include "support/one_operator.hpp"

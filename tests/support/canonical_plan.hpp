@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a text in which every number of it stands, and a number of 64 bits for a text: what must stay as it is when the inside of planning changes.
-// The names in it stay as they were recorded, whatever the fields are called now.
+// A plan as a text in which every number of it stands, and a number of 64 bits for a text: what must stay as it is when
+// the inside of planning changes. The names in it stay as they were recorded, whatever the fields are called now.
 #pragma once
 
 #include "tessera/plan/plan.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a training is made of, and changes of one field of it that are drawn at random: whatever compares trainings must name that field. Fields are those of
-// the lists (each_field), of which the bindings here say that they are complete.
+// All that a training is made of, and changes of one field of it that are drawn at random: whatever compares trainings
+// must name that field. Fields are those of the lists (each_field), of which the bindings here say that they are
+// complete.
 #pragma once
 
 #include "support/networks.hpp"

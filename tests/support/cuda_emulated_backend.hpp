@@ -44,7 +44,7 @@ public:
         ts::store_numbers(t.type, from, t.elements, to);
     }
 
-    // ---- what the executor calls around a run --------------------------------------------------------------------------
+    // ---- what the executor calls around a run -----------------------------------------------------------------------
     void load(const ts::plan& p, const ts::graph_view& g, const ts::addresses& where) {
         programs_.push_back(std::make_unique<program>());
         program& made = *programs_.back();

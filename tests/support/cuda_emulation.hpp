@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the kernels of the CUDA backend on the processor: their own text as C++, which cuda_kernels.cpp compiles; text that is made of expressions
-// is compiled while the tests run, by the compiler that $CXX names, or c++.
+// Runs the kernels of the CUDA backend on the processor: their own text as C++, which cuda_kernels.cpp compiles; text
+// that is made of expressions is compiled while the tests run, by the compiler that $CXX names, or c++.
 #pragma once
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"

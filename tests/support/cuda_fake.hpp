@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's libraries without a GPU, for one test program: definitions that take the place of the shared libraries' own, on the make-believe
-// GPUs of cuda_fake_machine.hpp. Descriptors stay the libraries' own.
+// CUDA's libraries without a GPU, for one test program: definitions that take the place of the shared libraries' own,
+// on the make-believe GPUs of cuda_fake_machine.hpp. Descriptors stay the libraries' own.
 #pragma once
 
 #include "cuda_fake_machine.hpp"
@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-// ---- the runtime -----------------------------------------------------------------------------------------------------
+// ---- the runtime ----------------------------------------------------------------------------------------------------
 
 extern "C" {
 
@@ -364,7 +364,7 @@ cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** argume
         s, [=] { cuda_emulation::launch(*which, grid.x, block.x, a); }, cuda_fake::cost_of_kernel(grid.x));
 }
 
-// ---- cuDNN -----------------------------------------------------------------------------------------------------------
+// ---- cuDNN ----------------------------------------------------------------------------------------------------------
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* h) {
     *h = reinterpret_cast<cudnnHandle_t>(new cuda_fake::cudnn_context{cuda_fake::current_device, nullptr});
@@ -645,7 +645,7 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t h, cudnnActivationDescriptor
     return cuda_fake::put_vendor(h, a, {y, dy, dx}, 0);
 }
 
-// ---- cublasLt --------------------------------------------------------------------------------------------------------
+// ---- cublasLt -------------------------------------------------------------------------------------------------------
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* h) {
     *h = reinterpret_cast<cublasLtHandle_t>(new int(cuda_fake::current_device));
@@ -761,7 +761,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
                : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// ---- NCCL ------------------------------------------------------------------------------------------------------------
+// ---- NCCL -----------------------------------------------------------------------------------------------------------
 
 ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
     if (cuda_fake::group_depth > 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that do not exist, for cuda_fake.hpp: streams are queues that run as late as they can, in a random order, so that what was not
-// waited for is not there; vendor functions are plain loops, kernels are their own text, memory is the processor's. Any function can be
-// told to fail, at once or when the GPU comes to it.
+// GPUs that do not exist, for cuda_fake.hpp: streams are queues that run as late as they can, in a random order, so
+// that what was not waited for is not there; vendor functions are plain loops, kernels are their own text, memory is
+// the processor's. Any function can be told to fail, at once or when the GPU comes to it.
 #pragma once
 
 #include "cuda_fake_ranks.hpp"
@@ -53,7 +53,8 @@ struct stream {
     double now = 0; ///< ns: streams wait for nothing but each other, so that what a call takes is what is said of it
 };
 
-/// Streams' entries between the begin and the end of a capture, in the order of the calls. Versions of events count from the begin.
+/// Streams' entries between the begin and the end of a capture, in the order of the calls. Versions of events count
+/// from the begin.
 struct graph {
     std::vector<std::pair<stream*, entry>> entries;
     std::vector<stream*> members;
@@ -169,7 +170,8 @@ inline bool comes_true(std::map<std::string, int>& after, const std::string& fun
 }
 inline bool fails(const char* function) { return comes_true(here().failing, function); }
 
-/// What a call of the runtime has to say before it does anything: an error of the GPU stays, and a stream that is recorded runs nothing.
+/// What a call of the runtime has to say before it does anything: an error of the GPU stays, and a stream that is
+/// recorded runs nothing.
 inline cudaError_t refusal(const char* function, bool runs_something) {
     if (fails(function)) {
         return cudaErrorInvalidValue;
@@ -277,7 +279,8 @@ inline bool drain(stream* until) {
     return true;
 }
 
-/// The default stream of a GPU. Nobody else runs it: what a cudaMemcpy of pageable memory leaves to it is done when it must be.
+/// The default stream of a GPU. Nobody else runs it: what a cudaMemcpy of pageable memory leaves to it is done when it
+/// must be.
 inline stream* legacy_stream(int device) {
     const std::lock_guard<std::mutex> lock(here().mutex);
     stream*& s = here().legacy[device];
@@ -415,16 +418,17 @@ inline cudnnStatus_t ask_workspace(cudnnConvolutionDescriptor_t how, int algorit
     *bytes = workspace_of(algorithm, math_of(how));
     return CUDNN_STATUS_SUCCESS;
 }
-/// What cuDNN says of a convolution before it does it: the workspace must be that of algorithm and math type together, and an algorithm
-/// that does not repeat is none of ours.
+/// What cuDNN says of a convolution before it does it: the workspace must be that of algorithm and math type together,
+/// and an algorithm that does not repeat is none of ours.
 inline cudnnStatus_t accepts(cudnnConvolutionDescriptor_t how, int algorithm, const void* space, std::size_t bytes) {
     const std::size_t wanted = workspace_of(algorithm, math_of(how));
     return algorithm == 0 || bytes < wanted || (wanted > 0 && space == nullptr) ? CUDNN_STATUS_BAD_PARAM
                                                                                 : CUDNN_STATUS_SUCCESS;
 }
 
-/// The fastest does not repeat, the next one has another math type than the descriptor (tensor cores where those are forbidden, none where
-/// they are allowed), the third wants more memory than there is; the fourth is as asked. What they say of memory is less than they want.
+/// The fastest does not repeat, the next one has another math type than the descriptor (tensor cores where those are
+/// forbidden, none where they are allowed), the third wants more memory than there is; the fourth is as asked. What
+/// they say of memory is less than they want.
 template <class Result>
 cudnnStatus_t find_algorithms(cudnnConvolutionDescriptor_t how, int most, int* count, Result* results, size_t bytes) {
     const cudnnMathType_t asked = math_of(how);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a list of calls on the processor: vendor calls by their definitions in plain loops, kernels of our own by their text, streams in
-// a random order that their waits allow. What a wrong offset, size, stride or missing event does shows in the numbers.
+// Runs a list of calls on the processor: vendor calls by their definitions in plain loops, kernels of our own by their
+// text, streams in a random order that their waits allow. What a wrong offset, size, stride or missing event does shows
+// in the numbers.
 #pragma once
 
 #include "cuda_emulation.hpp"

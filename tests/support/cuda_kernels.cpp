@@ -26,7 +26,8 @@ struct dimensions {
 };
 dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-/// The threads of one block: each runs until it meets __syncthreads or ends. One block runs at a time, on fibers that are kept for the next.
+/// The threads of one block: each runs until it meets __syncthreads or ends. One block runs at a time, on fibers that
+/// are kept for the next.
 class block {
 public:
     /// For kernels with barriers, whose threads need stacks of their own. Returns whether there was one.
@@ -174,7 +175,8 @@ namespace cuda_emulation {
 
 namespace {
 
-// Device code's vocabulary, and a list of the kernels that there are. Those whose name says that a block has a row may have barriers.
+// Device code's vocabulary, and a list of the kernels that there are. Those whose name says that a block has a row may
+// have barriers.
 constexpr const char* shim = R"(
 #include <cmath>
 #include <cstring>

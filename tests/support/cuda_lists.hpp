@@ -144,8 +144,8 @@ private:
         return {first, last};
     }
 
-    /// The calls of a task, and of those that exchange together with it, write all that it writes (its slice, of an update), touch nothing else, and
-    /// there are some.
+    /// The calls of a task, and of those that exchange together with it, write all that it writes (its slice, of an
+    /// update), touch nothing else, and there are some.
     std::string coverage() const {
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             const ts::task& t = p_.tasks[i];
@@ -234,8 +234,8 @@ private:
         return std::count(written.begin(), written.end(), 0) == 0;
     }
 
-    /// A task's own calls are on its device's stream: the second one for whatever sums, updates or gathers parameters, and for copies between devices, if
-    /// anything crosses. cuDNN's handles know the first stream alone.
+    /// A task's own calls are on its device's stream: the second one for whatever sums, updates or gathers parameters,
+    /// and for copies between devices, if anything crosses. cuDNN's handles know the first stream alone.
     std::string streams() const {
         const auto crosses = [&](const ts::task& t, const std::vector<int>& tiles) {
             return t.kind != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
@@ -352,8 +352,8 @@ private:
         return {};
     }
 
-    /// Reachability by streams, events and groups: any two calls that touch the same bytes, one writing, are ordered, and as the plan
-    /// orders their tasks.
+    /// Reachability by streams, events and groups: any two calls that touch the same bytes, one writing, are ordered,
+    /// and as the plan orders their tasks.
     std::string order() {
         before_.assign(n_, bits(n_));
         std::vector<bits> started(n_, bits(n_)); // what has ended before a call starts
@@ -421,7 +421,8 @@ private:
         return false;
     }
 
-    /// An event is recorded before another thread waits for it: the plan orders the tasks, or the wait says that the host must wait too.
+    /// An event is recorded before another thread waits for it: the plan orders the tasks, or the wait says that the
+    /// host must wait too.
     std::string host_waits() const {
         const std::size_t devices = p_.order.size();
         std::vector<std::vector<int>> known(p_.tasks.size(), std::vector<int>(devices, 0)); // tasks finished before

@@ -26,7 +26,8 @@ inline void same_numbers(int strategies, int kinds, bool graph = false) {
     });
 }
 
-/// Random pipelines on 1 to 4 devices, placed on GPUs by `kinds` ways in turn, every other one replayed from a graph where `graphs`.
+/// Random pipelines on 1 to 4 devices, placed on GPUs by `kinds` ways in turn, every other one replayed from a graph
+/// where `graphs`.
 inline void pipelines(int count, int kinds, bool graphs) {
     hold_pipelines(
         count,
@@ -80,8 +81,8 @@ inline void sharded() {
     CHECK(size > 0);
     op.backward();
     CHECK(op.gradient(0) == once);
-    // In bf16 the floats of the caller are rounded on the GPU. Halves of rows with their halos do not lie in a row: a convolution that hands
-    // them on says whether they came as they should.
+    // In bf16 the floats of the caller are rounded on the GPU. Halves of rows with their halos do not lie in a row: a
+    // convolution that hands them on says whether they came as they should.
     ts::sharded_on<ts::cuda::backend, conv, ts::split<ts::height, 2>> low(devices, ts::make_shape(4, 3, 8, 8),
                                                                           ts::precision::bf16);
     std::vector<float> weights(8 * 3 * 3 * 3, 0.0F);
@@ -108,7 +109,8 @@ inline void sharded() {
     }
 }
 
-/// Networks in a precision on two devices against one device in that precision: two steps and an evaluation. `look(backend)` after each.
+/// Networks in a precision on two devices against one device in that precision: two steps and an evaluation.
+/// `look(backend)` after each.
 template <class Look>
 void precision(ts::precision math, const std::vector<int>& gpus, Look&& look) {
     // Of all gradients of the first step together. Of elements that rounding makes equal a pool may take another one.

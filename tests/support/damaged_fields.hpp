@@ -22,7 +22,8 @@ constexpr auto last_of(ts::element) { return ts::element::bf16; }
 constexpr auto last_of(ts::run_kind) { return ts::run_kind::evaluation; }
 constexpr auto last_of(ts::compression) { return ts::compression::top_k; }
 
-/// Damages one field of a struct of a plan; `other` is another struct of its kind, whose value the field takes now and then.
+/// Damages one field of a struct of a plan; `other` is another struct of its kind, whose value the field takes now and
+/// then.
 class field_damager {
 public:
     field_damager(const ts::plan& p, random& pick) : p_(p), pick_(pick) {}

@@ -70,7 +70,8 @@ public:
     }
 
 private:
-    /// Half of the time with the memory and the waits that the damaged plan needs, so that no rule of order is broken besides.
+    /// Half of the time with the memory and the waits that the damaged plan needs, so that no rule of order is broken
+    /// besides.
     std::string ordered_anew(const std::string& what) {
         if (what.empty() || pick_(2) == 0) {
             return what;
@@ -353,7 +354,8 @@ private:
         }
     }
 
-    /// What a task names is taken for another that differs in one thing alone: its part, micro-batch, step, tensor, device or slice.
+    /// What a task names is taken for another that differs in one thing alone: its part, micro-batch, step, tensor,
+    /// device or slice.
     std::string taken_for_another() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
         const std::vector<int>& from = pick_(4) == 0 ? t.writes : t.reads;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta simulation against full simulation: random changes of strategies, every one lowered and simulated as a whole too.
+// Delta simulation against full simulation: random changes of strategies, every one lowered and simulated as a whole
+// too.
 #pragma once
 
 #include "random_strategy.hpp"
@@ -62,9 +63,9 @@ inline std::vector<ts::change> random_changes(const ts::graph_view& g, const ts:
     return changes;
 }
 
-/// Draws changes `draws` times from a strategy on, keeps some, and compares makespan, start and end of every task, and bytes moved with those of a
-/// whole simulation, bit for bit: of what is proposed, after it was kept or undone, and of what is proposed again and cut short. Ends at the first
-/// difference.
+/// Draws changes `draws` times from a strategy on, keeps some, and compares makespan, start and end of every task, and
+/// bytes moved with those of a whole simulation, bit for bit: of what is proposed, after it was kept or undone, and of
+/// what is proposed again and cut short. Ends at the first difference.
 inline void compare_proposals(const std::string& name, const ts::graph_view& g, const ts::cluster& on,
                               const ts::strategy& start, const ts::simulation::task_times& times,
                               const ts::lower_options& o, int draws, random& pick, coverage& seen,

@@ -56,8 +56,8 @@ inline std::vector<named_schedule> every_schedule() {
     return all;
 }
 
-/// The table's entry on some devices: stages of equally many operators, two workers on one device where there is no other, and with four
-/// devices now and then two for each worker, by samples or channels.
+/// The table's entry on some devices: stages of equally many operators, two workers on one device where there is no
+/// other, and with four devices now and then two for each worker, by samples or channels.
 inline ts::strategy on_devices(const ts::graph_view& g, const named_schedule& s, int devices, int number) {
     ts::schedule::settings x = s.how;
     const bool pairs = devices == 4 && number % 3 != 0;
@@ -80,7 +80,8 @@ inline ts::strategy on_devices(const ts::graph_view& g, const named_schedule& s,
     return result;
 }
 
-/// Calls `report(network, schedule, devices, result)` for every `stride`-th combination, from `first` on, in all or of one network.
+/// Calls `report(network, schedule, devices, result)` for every `stride`-th combination, from `first` on, in all or of
+/// one network.
 template <class Make, class Report>
 void sweep_schedules(int first, int stride, Make make, Report report) {
     int number = 0;

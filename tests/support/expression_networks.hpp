@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks with many expressions in a row, under strategies that often run neighbours alike; and sessions that fuse them against sessions
-// that do not.
+// Random networks with many expressions in a row, under strategies that often run neighbours alike; and sessions that
+// fuse them against sessions that do not.
 #pragma once
 
 #include "random_pair.hpp"

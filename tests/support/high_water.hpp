@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of every device's arena a step really writes, found without the planner's tiles: arenas are filled with a pattern, a step
-// runs, and what has changed is looked for from the end.
+// How much of every device's arena a step really writes, found without the planner's tiles: arenas are filled with a
+// pattern, a step runs, and what has changed is looked for from the end.
 #pragma once
 
 #include "tessera/execute/executor.hpp"
@@ -15,8 +15,8 @@ namespace test_support {
 
 namespace ts = tessera;
 
-/// Bytes of every device's arena, and `beyond` it, up to the last one that a step writes. Two patterns, so that no value that is written equals
-/// both.
+/// Bytes of every device's arena, and `beyond` it, up to the last one that a step writes. Two patterns, so that no
+/// value that is written equals both.
 template <class Session, class Step>
 std::vector<ts::index_t> touched_bytes(const Session& s, Step&& step, ts::index_t beyond = 0) {
     const ts::plan& p = s.training_plan();
@@ -49,7 +49,8 @@ struct arena_end {
     ts::index_t begin = 0; ///< ... and where that begins
 
     ts::index_t last() const { return written > asked ? written : asked; }
-    /// True if a step that writes the arena up to `touched` writes what it should: to the end, or into what a library has asked for and no further.
+    /// True if a step that writes the arena up to `touched` writes what it should: to the end, or into what a library
+    /// has asked for and no further.
     bool agrees(ts::index_t touched) const {
         return asked > written ? touched >= written && touched > begin && touched <= asked : touched == written;
     }
@@ -83,15 +84,16 @@ arena_end end_of_arena(const ts::plan& p, int device, Asked&& is_asked_for) {
     return end;
 }
 
-/// A schedule by its name; `recompute`: every operator whose results the schedule does not keep computes them once more.
+/// A schedule by its name; `recompute`: every operator whose results the schedule does not keep computes them once
+/// more.
 struct scheduled {
     std::string name;
     ts::pipeline_schedule order;
     bool recompute = false;
 };
 
-/// Every schedule of the library's list that takes so many devices and micro-batches, those that mirror with two micro-batches too (GEMS's MAST),
-/// and GPipe with re-materialization.
+/// Every schedule of the library's list that takes so many devices and micro-batches, those that mirror with two
+/// micro-batches too (GEMS's MAST), and GPipe with re-materialization.
 inline std::vector<scheduled> all_schedules(int devices, int micro_batches) {
     namespace schedule = ts::schedule;
     std::vector<scheduled> all;

@@ -61,7 +61,8 @@ struct tester {
     host::unique_stream stream = host::make_stream();
     int candidates = 0;
     closeness close;
-    /// What computes an operator's passes, forward and backward: the words of the jobs that were made of the ways that are offered.
+    /// What computes an operator's passes, forward and backward: the words of the jobs that were made of the ways that
+    /// are offered.
     std::map<const ts::op_record*, std::set<std::string>> computed[2];
 
     void reorder(int from_format, int to_format, const ts::shape& s, void* from, void* to) const {

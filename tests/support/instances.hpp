@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most tests of sessions would each compile again is compiled once, in the instances_*.cpp beside this file. Their precompiled header
-// includes this one.
+// What most tests of sessions would each compile again is compiled once, in the instances_*.cpp beside this file. Their
+// precompiled header includes this one.
 #pragma once
 
 #include "sweep.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings whose state is kept in files: a network with running statistics and dropout, batches that are a function of the step, a folder for a test.
+// Trainings whose state is kept in files: a network with running statistics and dropout, batches that are a function of
+// the step, a folder for a test.
 #pragma once
 
 #include "tessera/backend/reference/backend.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of numbers in training, on any backend, against formulas written down by hand: what a step returns, and where it moves a bias.
+// Losses of numbers in training, on any backend, against formulas written down by hand: what a step returns, and where
+// it moves a bias.
 #pragma once
 
 #include "tessera/execute/trainer.hpp"

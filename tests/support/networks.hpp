@@ -101,7 +101,8 @@ struct network
     : ts::sequential<ts::features<20>, fc1, ts::dropout<10>, ts::gelu, fc2, ts::tanh, fc3, ts::cross_entropy> {};
 } // namespace mlp
 
-/// Frozen layers: at the beginning, where nothing goes backward, and in the middle, where only the input's gradient does.
+/// Frozen layers: at the beginning, where nothing goes backward, and in the middle, where only the input's gradient
+/// does.
 namespace frozen_net {
 struct conv1 : ts::conv2d<4, ts::window<3>, ts::frozen> {};
 struct norm1 : ts::batch_norm<ts::frozen> {};
@@ -204,7 +205,8 @@ using network = ts::dag<ts::input<source, ts::tokens<3>>, ts::input<target, ts::
                         ts::node<loss, ts::cross_entropy, scores, truth>>;
 } // namespace translator
 
-/// Images and sequences whose elements are moved in every way, between layers that compute; channels that are weighed by what all pixels say.
+/// Images and sequences whose elements are moved in every way, between layers that compute; channels that are weighed
+/// by what all pixels say.
 namespace moved {
 struct conv : ts::conv2d<6, ts::window<3>, ts::padding<1>> {};
 struct weigh : ts::linear<6> {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process to which the system refuses to exchange two names (renameat2 with flags), as file systems do that cannot: what it does there.
+// A child process to which the system refuses to exchange two names (renameat2 with flags), as file systems do that
+// cannot: what it does there.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@
 
 namespace test_support {
 
-/// From now on this process, and for good, gets EINVAL for renameat2 with any flag. False where the system has no filters.
+/// From now on this process, and for good, gets EINVAL for renameat2 with any flag. False where the system has no
+/// filters.
 inline bool forbid_exchange() {
     sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

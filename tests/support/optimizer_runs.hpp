@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with their optimizers under random strategies and all synchronization policies: the numbers of one device in double.
+// Networks with their optimizers under random strategies and all synchronization policies: the numbers of one device in
+// double.
 #pragma once
 
 #include "host_formats.hpp"

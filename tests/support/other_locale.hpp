@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program under another locale, as if it were in Germany: 1.234.567,5. Streams by a facet of its own, which needs nothing; C's functions by de_DE, which is made
-// by localedef where the system has it.
+// The program under another locale, as if it were in Germany: 1.234.567,5. Streams by a facet of its own, which needs
+// nothing; C's functions by de_DE, which is made by localedef where the system has it.
 #pragma once
 
 #include <clocale>

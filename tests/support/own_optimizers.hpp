@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers once more, for one weight and in double, line by line as PyTorch's documentation writes their algorithms down.
+// The optimizers once more, for one weight and in double, line by line as PyTorch's documentation writes their
+// algorithms down.
 #pragma once
 
 #include "random_strategy.hpp"
@@ -19,7 +20,8 @@ struct own_state {
     double velocity = 0, mean = 0, square = 0;
 };
 
-/// LARS' and LAMB's ratio of norms in step t, of a whole parameter with its gradient: as the papers write it, and 1 where a norm is 0.
+/// LARS' and LAMB's ratio of norms in step t, of a whole parameter with its gradient: as the papers write it, and 1
+/// where a norm is 0.
 inline double own_trust(const ts::optimizer& how, const std::vector<double>& w, const std::vector<double>& gradient,
                         int t, const std::vector<own_state>& states) {
     const double decay = static_cast<double>(how.weight_decay);

@@ -8,7 +8,8 @@
 
 namespace test_support {
 
-/// Calls `report(case, pipeline, devices, result)` for random pipelines of a network from number `first` on, on 1 to 4 devices in turn.
+/// Calls `report(case, pipeline, devices, result)` for random pipelines of a network from number `first` on, on 1 to 4
+/// devices in turn.
 template <class Make, class Report>
 void sweep_pipelines(const sweep_case& c, int pipelines, coverage& seen, Make make, Report report, int first = 0) {
     const ts::graph_view g = c.network.view();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every field of a plan and of what it holds, by name. A field that is added to one of the structs breaks its bindings here, so that what visits them all
-// cannot forget it.
+// Every field of a plan and of what it holds, by name. A field that is added to one of the structs breaks its bindings
+// here, so that what visits them all cannot forget it.
 #pragma once
 
 #include "tessera/plan/plan.hpp"

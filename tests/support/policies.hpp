@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every synchronization policy of the library's list that gives the numbers of one device, with options that make small networks' gradients travel in
-// several slices, buckets and cycles.
+// Every synchronization policy of the library's list that gives the numbers of one device, with options that make small
+// networks' gradients travel in several slices, buckets and cycles.
 #pragma once
 
 #include "tessera/schedule/policies.hpp"

@@ -35,7 +35,8 @@ struct random_case {
     }
 
 private:
-    /// More than every second network is trained by another optimizer, or with clipped elements, averages or rates by group.
+    /// More than every second network is trained by another optimizer, or with clipped elements, averages or rates by
+    /// group.
     void draw_other(random pick, float clip, float scale) {
         switch (pick(12)) {
         case 0:

@@ -50,7 +50,8 @@ struct damage_case {
             what += ": " + std::string(e.what()); // a strategy that does not fit, or a plan that should not be refused
         }
     }
-    /// Parameters in slices (ZeRO 3), or what is sent otherwise, in micro-batches and plans of several steps, with optimizers that take norms.
+    /// Parameters in slices (ZeRO 3), or what is sent otherwise, in micro-batches and plans of several steps, with
+    /// optimizers that take norms.
     void shard(std::uint64_t number, random_pair& pair) {
         random pick{ts::op::mix(number ^ 0x5a4dULL)};
         const float clip = pick(3) == 0 ? 0.05F : 0.0F;
@@ -95,7 +96,8 @@ struct damage_case {
 /// What is seen of a plan that has run twice: losses, results, parameters with all their copies, kept gradients.
 using plan_numbers = std::vector<std::vector<double>>;
 
-/// Runs a plan on the reference backend, one task at a time, each time one of those that its lists and waits allow: which, says `order`.
+/// Runs a plan on the reference backend, one task at a time, each time one of those that its lists and waits allow:
+/// which, says `order`.
 class plan_runner {
 public:
     plan_runner(const damage_case& c, const ts::plan& p, const batch_data& data)
@@ -227,7 +229,8 @@ private:
     ts::reference::backend backend_;
 };
 
-/// The largest difference of two lists of numbers, relative to the largest number of each list; infinite where they are not as long.
+/// The largest difference of two lists of numbers, relative to the largest number of each list; infinite where they are
+/// not as long.
 inline double difference(const plan_numbers& a, const plan_numbers& b) {
     double worst = a.size() == b.size() ? 0 : HUGE_VAL;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {

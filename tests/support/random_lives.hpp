@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random lives of a session: steps, evaluations, predictions of any layers, short batches, pruning, averages of weights, checkpoints that are saved
-// and loaded under another strategy, in random order over random networks and strategies. One device lives the same.
+// Random lives of a session: steps, evaluations, predictions of any layers, short batches, pruning, averages of
+// weights, checkpoints that are saved and loaded under another strategy, in random order over random networks and
+// strategies. One device lives the same.
 #pragma once
 
 #include "policies.hpp"
@@ -332,7 +333,8 @@ private:
     life_record r_;
 };
 
-/// The largest difference of two lives, relative to the largest number of each list; infinite where other things are seen or refused.
+/// The largest difference of two lives, relative to the largest number of each list; infinite where other things are
+/// seen or refused.
 inline double life_difference(const life_record& a, const life_record& b) {
     double worst = a.seen.size() == b.seen.size() && a.said.size() == b.said.size() ? 0 : HUGE_VAL;
     for (std::size_t i = 0; i < std::min(a.said.size(), b.said.size()); ++i) {

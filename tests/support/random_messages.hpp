@@ -21,7 +21,8 @@ struct message_case {
     std::string name;
 };
 
-/// Policies take turns, and every gradient by itself. A third of the cases is data parallel, on 2 to 4 devices, so that all parameters have copies.
+/// Policies take turns, and every gradient by itself. A third of the cases is data parallel, on 2 to 4 devices, so that
+/// all parameters have copies.
 inline message_case random_messages(int number, coverage& seen) {
     namespace n = test_networks;
     message_case c;

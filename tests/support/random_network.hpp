@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random networks as values: directed acyclic graphs of all kinds of operators, made at run time, so that no network is compiled for them.
+// Random networks as values: directed acyclic graphs of all kinds of operators, made at run time, so that no network is
+// compiled for them.
 #pragma once
 
 #include "known_operators.hpp"
@@ -17,7 +18,8 @@ namespace test_support {
 /// How many operators of each kind networks have, so that a test can say that none was forgotten.
 using kind_counts = std::array<int, static_cast<std::size_t>(op_kinds)>;
 
-/// The operators that networks are drawn from: all but losses, or those that there were when plans were recorded, so that they stay the same.
+/// The operators that networks are drawn from: all but losses, or those that there were when plans were recorded, so
+/// that they stay the same.
 enum class drawn_from { all, recorded };
 
 inline std::vector<ts::op_kind> drawn_kinds(drawn_from which) {
@@ -56,7 +58,8 @@ inline std::vector<ts::op_kind> drawn_kinds(drawn_from which) {
     return kinds;
 }
 
-/// Grows one network: every new operator reads tensors that are there, the ones that nothing reads yet rather than others.
+/// Grows one network: every new operator reads tensors that are there, the ones that nothing reads yet rather than
+/// others.
 class network_maker {
 public:
     /// Of at most `most` operators before the losses.

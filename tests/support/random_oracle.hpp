@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells rounding from faults: one device in double, nudged by what floats lose, and how far a training may be from it.
+// What tells rounding from faults: one device in double, nudged by what floats lose, and how far a training may be from
+// it.
 #pragma once
 
 #include "random_case.hpp"
@@ -35,7 +36,8 @@ inline std::vector<ts::input_data> first_samples(const ts::graph_view& g, const 
     return result;
 }
 
-/// One device in double; what it starts from, data too, off by a share of up to `nudge` that is drawn for every number; with `zeros`, zeros by as much.
+/// One device in double; what it starts from, data too, off by a share of up to `nudge` that is drawn for every number;
+/// with `zeros`, zeros by as much.
 class nudged_oracle {
 public:
     /// `s`, where it is not null, says which samples batch norms take their statistics over.
@@ -202,8 +204,9 @@ training_record train(Session& session, const random_case& c, const batch_data& 
     return r;
 }
 
-/// How far a training is from another: largest relative differences. Gradients of a parameter are compared with their own norm, but at least
-/// with a hundredth of the largest one's: a bias before a batch norm has a gradient of 0, and in floats what terms as large as the others leave.
+/// How far a training is from another: largest relative differences. Gradients of a parameter are compared with their
+/// own norm, but at least with a hundredth of the largest one's: a bias before a batch norm has a gradient of 0, and in
+/// floats what terms as large as the others leave.
 struct record_difference {
     double loss = 0;
     double gradient = 0;
@@ -274,8 +277,8 @@ public:
 
     enum class finding { right, decided_by_rounding, wrong };
 
-    /// 1e-4, and thirty times what the last bits of weights and data do; further, where a few bits more make a jump (a maximum, a relu of what is
-    /// exactly 0 without rounding, a route to another expert) as large.
+    /// 1e-4, and thirty times what the last bits of weights and data do; further, where a few bits more make a jump (a
+    /// maximum, a relu of what is exactly 0 without rounding, a route to another expert) as large.
     finding judge(const training_record& seen, record_difference& d) {
         d = difference_of(case_.network.view(), seen, expected_);
         const bool counted = seen.rows == expected_.rows && seen.least_correct >= expected_.least_correct &&

@@ -17,8 +17,8 @@ struct random_pair {
     std::string what;
 };
 
-/// Random splits; or a random pipeline with any schedule or any legal order; with a random synchronization policy, parameters on one device,
-/// averages of copies, communication streams and plans of two steps now and then.
+/// Random splits; or a random pipeline with any schedule or any legal order; with a random synchronization policy,
+/// parameters on one device, averages of copies, communication streams and plans of two steps now and then.
 inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, std::uint64_t seed, coverage& seen) {
     random pick{ts::op::mix(seed ^ 0x9a17ULL)};
     random_pair r;

@@ -27,7 +27,8 @@ struct pair_findings {
     std::vector<std::string> wrong;
 };
 
-/// `pairs_each` pairs of the random network number `number`; `make(optimizer, pair)` makes a backend. Nothing where the network is not usable.
+/// `pairs_each` pairs of the random network number `number`; `make(optimizer, pair)` makes a backend. Nothing where the
+/// network is not usable.
 template <class Reference, class Make>
 void try_pairs(std::uint64_t number, int pairs_each, pair_findings& found, Make make) {
     const random_case c(number);

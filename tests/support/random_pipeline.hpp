@@ -19,8 +19,8 @@ struct pipeline_case {
     int recomputed = 0; ///< operators
 };
 
-/// Puts every operator into one of at most `most` stages, none before what it reads: cuts of the list of operators, or any assignment that
-/// the edges allow. Returns how many stages there are.
+/// Puts every operator into one of at most `most` stages, none before what it reads: cuts of the list of operators, or
+/// any assignment that the edges allow. Returns how many stages there are.
 inline int random_stages(const ts::graph_view& g, ts::strategy& s, int most, random& pick) {
     const bool any = pick(3) == 0;
     std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
@@ -76,7 +76,8 @@ inline ts::pipeline_schedule random_schedule(int stages, int micro_batches, rand
     return schedule::make(x);
 }
 
-/// A random legal strategy, cut into up to four stages and micro-batches as even as they come, with a random schedule or none.
+/// A random legal strategy, cut into up to four stages and micro-batches as even as they come, with a random schedule
+/// or none.
 inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::uint64_t seed, coverage& seen) {
     random pick{ts::op::mix(seed ^ 0x7e55e7aULL)};
     pipeline_case c;

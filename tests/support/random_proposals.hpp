@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta simulation against full simulation over random networks, machines, strategies, schedules, policies, optimizers and task times.
+// Delta simulation against full simulation over random networks, machines, strategies, schedules, policies, optimizers
+// and task times.
 #pragma once
 
 #include "delta_against_full.hpp"
@@ -23,8 +24,9 @@ inline ts::device_graph some_machine(int devices, random& pick) {
     }
 }
 
-/// Up to `draws` changes of one random strategy for one random network on one random machine. Half of the strategies are splits alone, which delta
-/// simulation lowers operator by operator unless gradients are clipped; the others have any schedule and synchronization policy.
+/// Up to `draws` changes of one random strategy for one random network on one random machine. Half of the strategies
+/// are splits alone, which delta simulation lowers operator by operator unless gradients are clipped; the others have
+/// any schedule and synchronization policy.
 inline void try_proposals(std::uint64_t number, int draws, coverage& seen, delta_findings& found) {
     random pick{ts::op::mix(number ^ 0xde17aULL)};
     const random_case c(number);

@@ -59,8 +59,8 @@ inline std::string rule_of(const std::string& message) {
     return rule;
 }
 
-/// A random order that the stages' edges allow: whichever worker and action come first. Any worker may have any stages; where micro-batches are
-/// mirrored, worker w has those of worker (workers - 1 - w).
+/// A random order that the stages' edges allow: whichever worker and action come first. Any worker may have any stages;
+/// where micro-batches are mirrored, worker w has those of worker (workers - 1 - w).
 inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& follows, int workers, int micro_batches,
                                           random& pick) {
     const int stages = static_cast<int>(follows.size());
@@ -175,7 +175,7 @@ inline std::string damage(ts::pipeline_schedule& s, random& pick) {
     }
 }
 
-// ---- damaged plans -----------------------------------------------------------------------------------------------------
+// ---- damaged plans --------------------------------------------------------------------------------------------------
 
 inline std::size_t place(int i) { return static_cast<std::size_t>(i); }
 
@@ -277,8 +277,8 @@ inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
     return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
 }
 
-/// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of a shard make alike, the
-/// others may take but one.)
+/// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of
+/// a shard make alike, the others may take but one.)
 inline bool is_needed(const ts::plan& p, int task) {
     if (p.tasks[place(task)].parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
         return false;
@@ -310,8 +310,8 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
     return text;
 }
 
-/// A task that sums, updates or gathers reads something twice, forgets something, takes another's slice, or leaves a copy out. Says of which task, or
-/// nothing where the plan has none.
+/// A task that sums, updates or gathers reads something twice, forgets something, takes another's slice, or leaves a
+/// copy out. Says of which task, or nothing where the plan has none.
 inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
     for (int tries = 0; tries < 60; ++tries) {
         const int i = pick(static_cast<int>(p.tasks.size()));
@@ -356,7 +356,8 @@ struct schedule_findings {
     std::vector<std::string> wrong;                    ///< what should not be
 };
 
-/// One random schedule with a random policy, or none, for one step or two: planned and verified, or refused; then its plan damaged in every way.
+/// One random schedule with a random policy, or none, for one step or two: planned and verified, or refused; then its
+/// plan damaged in every way.
 inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t seed, coverage& seen,
                          schedule_findings& found) {
     random pick{ts::op::mix(seed ^ 0x5c4ed01eULL)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of a group as threads of one process, each with some of a session's devices: what ranks write is written without MPI.
+// Processes of a group as threads of one process, each with some of a session's devices: what ranks write is written
+// without MPI.
 #pragma once
 
 #include "tessera/io/checkpoint.hpp"
@@ -86,7 +87,8 @@ private:
     ts::process_group& group_;
 };
 
-/// Saves a session's checkpoint as so many ranks do, each with `devices_each` of its devices. Returns what each has thrown, or "".
+/// Saves a session's checkpoint as so many ranks do, each with `devices_each` of its devices. Returns what each has
+/// thrown, or "".
 template <class Session>
 std::vector<std::string> save_as_ranks(Session& s, int ranks, int devices_each, const std::string& folder) {
     s.settle(); // which each rank would do for itself

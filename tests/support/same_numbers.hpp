@@ -62,8 +62,8 @@ inline void set_all(ts::reference::network& oracle, const batch_data& data) {
     }
 }
 
-/// What one device in double computes in some steps; `nudge`: from starting values that are off by that share. (Its constructor is a
-/// template so that it can be compiled once; see instances.hpp.)
+/// What one device in double computes in some steps; `nudge`: from starting values that are off by that share. (Its
+/// constructor is a template so that it can be compiled once; see instances.hpp.)
 struct oracle {
     std::vector<double> losses;
     std::vector<std::vector<std::vector<double>>> gradients; ///< by step and parameter
@@ -101,9 +101,9 @@ struct oracle {
     }
 };
 
-/// For every operator the samples that one device takes its statistics over by themselves, where every shard of samples does; empty for all
-/// others. The running statistics follow the first shard that has samples at all, in every micro-batch in which it has some. None at all, where that
-/// makes no difference.
+/// For every operator the samples that one device takes its statistics over by themselves, where every shard of samples
+/// does; empty for all others. The running statistics follow the first shard that has samples at all, in every
+/// micro-batch in which it has some. None at all, where that makes no difference.
 inline std::vector<std::vector<ts::reference::network::replica>> replicas_of(const ts::graph_view& g,
                                                                              const ts::strategy& s) {
     std::vector<std::vector<ts::reference::network::replica>> all(static_cast<std::size_t>(g.op_count));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small versions of the zoo's networks: the published graphs, few layers or steps deep where they are very deep, with narrower layers
-// and smaller images. They are made of values, so that no type of a network is compiled for them.
+// Small versions of the zoo's networks: the published graphs, few layers or steps deep where they are very deep, with
+// narrower layers and smaller images. They are made of values, so that no type of a network is compiled for them.
 #pragma once
 
 #include "examples/zoo/zoo.hpp"
@@ -11,7 +11,8 @@
 
 namespace test_support {
 
-/// Outputs of a layer, so that equal widths stay equal and multiples stay multiples; classes and experts, which are few, stay.
+/// Outputs of a layer, so that equal widths stay equal and multiples stay multiples; classes and experts, which are
+/// few, stay.
 inline ts::index_t narrower(ts::index_t out, ts::index_t divisor) {
     constexpr ts::index_t vocabulary = 8192;
     return out <= 8 ? out : out > vocabulary ? 13 : (out + divisor - 1) / divisor;
@@ -24,8 +25,8 @@ void change(ts::op_attributes& a, const Change& to) {
     a.set(own);
 }
 
-/// The same network with layers `divisor` times as narrow, for images of `rows` (0: as they are), and where it is to be smooth with gelus
-/// for relus.
+/// The same network with layers `divisor` times as narrow, for images of `rows` (0: as they are), and where it is to be
+/// smooth with gelus for relus.
 inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bool smooth) {
     const ts::graph old = g;
     const auto node = [](auto& list, int i) -> auto& { return list[static_cast<std::size_t>(i)]; };
@@ -100,8 +101,9 @@ inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bo
     return g;
 }
 
-/// How a network is made small, and by which rate it learns. Deep networks of batch norms magnify rounding: where an input of a relu is
-/// within it of zero, a gradient jumps, and of a hundred thousand some are. These are compared as smooth functions.
+/// How a network is made small, and by which rate it learns. Deep networks of batch norms magnify rounding: where an
+/// input of a relu is within it of zero, a gradient jumps, and of a hundred thousand some are. These are compared as
+/// smooth functions.
 struct small_network {
     const char* name;
     ts::index_t divisor;
@@ -159,7 +161,8 @@ inline sweep_case make_small(const small_network& n) {
             ts::optimizer(ts::sgd{.learning_rate = n.rate, .momentum = 0.9F})};
 }
 
-/// Relative differences of losses and gradients, and of changes of weights apart from their rounding, as in the spine's test.
+/// Relative differences of losses and gradients, and of changes of weights apart from their rounding, as in the spine's
+/// test.
 inline constexpr double allowed = 1e-4;
 
 /// Euclidean.
@@ -172,8 +175,8 @@ double norm_of(const Vector& x) {
     return std::sqrt(squares);
 }
 
-/// Weights are kept as floats: every step rounds them by up to 2^-24 of their size, which is the more of their change the less they
-/// change. The largest such share, counted as compare() does.
+/// Weights are kept as floats: every step rounds them by up to 2^-24 of their size, which is the more of their change
+/// the less they change. The largest such share, counted as compare() does.
 inline double rounding_of_weights(const ts::graph_view& g, const oracle& expected, int steps, std::uint64_t seed) {
     double largest = 0;
     for (const auto& c : expected.change) {
@@ -223,7 +226,8 @@ struct zoo_result {
     double allowed_change() const { return allowed_gradient() + rounding; }
 };
 
-/// Four steps each under `strategies` random strategies on 1 to `most` devices, the first of them on `seed` devices, counted around.
+/// Four steps each under `strategies` random strategies on 1 to `most` devices, the first of them on `seed` devices,
+/// counted around.
 template <class Make>
 zoo_result train_small(const sweep_case& c, int strategies, int seed, bool measure_sensitivity, coverage& seen,
                        Make make, int most = 4) {

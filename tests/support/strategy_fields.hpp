@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every field that a strategy has, each with a change of it alone. A field that is added to one of the structs breaks its bindings here, and one that is
-// not changed below fails the first test of tests/io/strategy_fields.cpp.
+// Every field that a strategy has, each with a change of it alone. A field that is added to one of the structs breaks
+// its bindings here, and one that is not changed below fails the first test of tests/io/strategy_fields.cpp.
 #pragma once
 
 #include "tessera/schedule/gpipe.hpp"
@@ -68,7 +68,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     return n;
 }
 
-/// A strategy of a chain of at least two operators split by samples, in which everything that has fields of its own is there.
+/// A strategy of a chain of at least two operators split by samples, in which everything that has fields of its own is
+/// there.
 inline ts::strategy with_everything(const ts::strategy& by_samples, int parameters) {
     ts::strategy s = by_samples;
     for (std::size_t op = 0; op < s.ops.size(); ++op) {

@@ -53,8 +53,8 @@ inline int strategy_count(int otherwise) {
     return n > 0 ? n : otherwise;
 }
 
-/// Relative differences that rounding of floats explains. Adam divides by the gradient's own size: on backends that sum in another order,
-/// the differences of nearly vanishing gradients reach the weights whole.
+/// Relative differences that rounding of floats explains. Adam divides by the gradient's own size: on backends that sum
+/// in another order, the differences of nearly vanishing gradients reach the weights whole.
 constexpr double allowed_rounding = 1e-4;
 constexpr double allowed_rounding_with_adam = 1e-3;
 
@@ -98,14 +98,15 @@ sweep_result run_strategy(const sweep_case& c, const ts::strategy& s, int device
     return result;
 }
 
-/// What one device computes of a network in three steps, for every number of micro-batches once, and strategies against it.
+/// What one device computes of a network in three steps, for every number of micro-batches once, and strategies against
+/// it.
 class oracles {
 public:
     /// Of a case that outlives it.
     explicit oracles(const sweep_case& c) : of_(c), data_(c.network.view(), 7) {}
 
-    /// Against one device that runs the same micro-batches (batch norms over the mini-batch make it one) and takes the statistics of batch norms
-    /// over the same samples.
+    /// Against one device that runs the same micro-batches (batch norms over the mini-batch make it one) and takes the
+    /// statistics of batch norms over the same samples.
     template <class Make>
     sweep_result run(const ts::strategy& s, int devices, Make& make) {
         constexpr std::uint64_t seed = 11;
@@ -124,8 +125,8 @@ private:
     std::map<int, oracle> known_;
 };
 
-/// Calls `report(case, number, devices, result)` for `strategies` random strategies of a network from number `first` on, on 1 to 8 devices in
-/// turn.
+/// Calls `report(case, number, devices, result)` for `strategies` random strategies of a network from number `first`
+/// on, on 1 to 8 devices in turn.
 template <class Make, class Report>
 void sweep(const sweep_case& c, int strategies, coverage& seen, Make make, Report report, int first = 0) {
     const ts::graph_view g = c.network.view();

@@ -42,10 +42,12 @@ private:
     double change_ = 0;
 };
 
-/// Where the strategies of a network begin, so that few of each network are together on as many devices as many of one are.
+/// Where the strategies of a network begin, so that few of each network are together on as many devices as many of one
+/// are.
 constexpr int first_of(int network) { return network * 5; }
 
-/// Holds every network under random strategies; `make(optimizer, run)` makes a backend, twice in a row for each run. Returns what was seen.
+/// Holds every network under random strategies; `make(optimizer, run)` makes a backend, twice in a row for each run.
+/// Returns what was seen.
 template <class Make>
 coverage hold_strategies(int count, Make make, double allowed_with_adam = allowed_rounding) {
     coverage seen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random convolutions, of images and of volumes, and every way in which the host could compute each of their passes: those that it offers, and those that
-// it leaves out because oneDNN does them wrong.
+// Random convolutions, of images and of volumes, and every way in which the host could compute each of their passes:
+// those that it offers, and those that it leaves out because oneDNN does them wrong.
 #pragma once
 
 #include "tessera/backend/host/choose/sampled.hpp"
@@ -81,8 +81,8 @@ private:
     std::uint64_t state_;
 };
 
-/// Convolution `number` of the sweep: windows to 300, strides to 5, paddings up to the window, dilations to 4, groups, batches of 1 to 64. `most`
-/// multiply-adds at most, and 2^24 elements in a tensor.
+/// Convolution `number` of the sweep: windows to 300, strides to 5, paddings up to the window, dilations to 4, groups,
+/// batches of 1 to 64. `most` multiply-adds at most, and 2^24 elements in a tensor.
 inline convolution draw(std::uint64_t number, double most) {
     for (std::uint64_t again = 0;; ++again) {
         draws r(number * 1000 + again);
@@ -184,7 +184,8 @@ inline ts::compute_call call_of(const ts::description& d, const ts::op_attribute
     return c;
 }
 
-/// Tries all ways of all passes; `found` gets every way, `all` or those that are wrong. Deterministic. `only` one pass; `as_offered`: no others.
+/// Tries all ways of all passes; `found` gets every way, `all` or those that are wrong. Deterministic. `only` one pass;
+/// `as_offered`: no others.
 inline void try_convolution(const convolution& of, const host::sample_limits& most, bool all,
                             std::vector<finding>& found, const char* only = nullptr, bool as_offered = false) {
     const ts::op_attributes attributes = of.attributes();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports plans of every kind to PyTorch, and trains each here: cases FOLDER [steps] [first] [every]
 //
-// Below FOLDER every case has a folder: the program, samples.safetensors, and of Tessera's own training of the same plan on the same samples in the same order
-// losses.txt and gradients.safetensors, those of the first step. tests/torch/train.py trains the programs and compares. What cannot be exported is printed with why, and no case.
+// Below FOLDER every case has a folder: the program, samples.safetensors, and of Tessera's own training of the same
+// plan on the same samples in the same order losses.txt and gradients.safetensors, those of the first step.
+// tests/torch/train.py trains the programs and compares. What cannot be exported is printed with why, and no case.
 #include "cases.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -123,7 +124,8 @@ std::vector<double> train_here(const one_case& c, const samples& data, int steps
                : train_on<ts::session<ts::host::backend>, ts::host::backend>(c, data, steps, gradients);
 }
 
-/// How the shards of an operator hold a tensor: "R", all of it on each; "S1", even parts of dimension 1, in the order of the ranks; "-" otherwise.
+/// How the shards of an operator hold a tensor: "R", all of it on each; "S1", even parts of dimension 1, in the order
+/// of the ranks; "-" otherwise.
 std::string layout_of(const one_case& c, int op, int operand) {
     const ts::description d = c.g.describe(op);
     const ts::configuration& how = c.how.ops[static_cast<std::size_t>(op)];
@@ -156,7 +158,8 @@ std::string layout_of(const one_case& c, int op, int operand) {
     return split < 0 ? "R" : "S" + std::to_string(split);
 }
 
-/// One line for each operator: its path, and the layouts of its output, its inputs and its parameters; for tests/torch/dtensor.py.
+/// One line for each operator: its path, and the layouts of its output, its inputs and its parameters; for
+/// tests/torch/dtensor.py.
 std::string layouts_of(const one_case& c) {
     std::string text;
     const ts::network_paths paths = ts::paths_of(c.g);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that are exported to PyTorch and trained there and here: networks, each under strategies of every kind, schedules and policies.
+// Plans that are exported to PyTorch and trained there and here: networks, each under strategies of every kind,
+// schedules and policies.
 #pragma once
 
 #include "networks.hpp"
@@ -45,7 +46,8 @@ struct network : ts::sequential<ts::image<3, 40, 40>, conv1, ts::relu, ts::max_p
                                 ts::dropout<50>, fc7, ts::relu, fc8, ts::cross_entropy> {};
 } // namespace alexnet
 
-/// U-Net as its paper has it (Ronneberger et al. 2015): pools down, transposed convolutions up, crops of what is tapped.
+/// U-Net as its paper has it (Ronneberger et al. 2015): pools down, transposed convolutions up, crops of what is
+/// tapped.
 namespace unet {
 struct down1 : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
 struct down2 : ts::conv2d<8, ts::window<3>, ts::padding<1>> {};
@@ -57,7 +59,8 @@ struct network : ts::sequential<ts::image<1, 16, 16>, down1, ts::relu, ts::save<
                                 up, ts::tap<ts::concat, skip>, merge, ts::relu, classes, ts::cross_entropy> {};
 } // namespace unet
 
-/// The network of the report that Tessera's project began with: convolutions 1-10-20, dropout of channels, fully connected 320-50-10.
+/// The network of the report that Tessera's project began with: convolutions 1-10-20, dropout of channels, fully
+/// connected 320-50-10.
 namespace report {
 struct conv1 : ts::conv2d<10, ts::window<5>> {};
 struct conv2 : ts::conv2d<20, ts::window<5>> {};
@@ -68,7 +71,8 @@ struct network
                      ts::max_pool<2>, ts::relu, ts::flatten, fc1, ts::relu, ts::dropout<50>, fc2, ts::cross_entropy> {};
 } // namespace report
 
-/// Operators that are loop nests, the library's and own ones: means, maxima, a window, places, what is the same for all of a sample.
+/// Operators that are loop nests, the library's and own ones: means, maxima, a window, places, what is the same for all
+/// of a sample.
 namespace nests {
 struct stem : ts::conv2d<4, ts::window<3>, ts::padding<1>> {};
 struct gate : ts::conv2d<4, ts::window<1>> {};

@@ -144,7 +144,7 @@ def compiled(bodies):
     known, lists = {}, {name: "" for name in SOURCES}
     for path in sorted(path.relative_to(INCLUDE).as_posix() for path in bodies):
         lists[source_of(path, known)] += f'#include "{path}"\n'
-    first = "// SPDX-License-Identifier: Apache-2.0\n// For one source of a program, of which all are compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.\n"
+    first = "// SPDX-License-Identifier: Apache-2.0\n// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.\n"
     return {INCLUDE / f"tessera/compiled/{name}.inl": first + text + INSTANCES.get(name, "") for name, text in lists.items()}
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small network of what flags of a user's can break: exponentials, maxima that keep NaN, statistics, sums in an order.
+// A small network of what flags of a user's can break: exponentials, maxima that keep NaN, statistics, sums in an
+// order.
 #pragma once
 
 #include <tessera/host.hpp>

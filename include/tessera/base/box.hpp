@@ -32,7 +32,8 @@ constexpr interval intersect(const interval& a, const interval& b) {
     return {lo, hi > lo ? hi : lo};
 }
 
-/// Part `part` of `parts` when `extent` indices are divided as evenly as possible: [part*extent/parts, (part+1)*extent/parts).
+/// Part `part` of `parts` when `extent` indices are divided as evenly as possible: [part*extent/parts,
+/// (part+1)*extent/parts).
 constexpr interval even_part(index_t extent, index_t parts, index_t part) {
     return {part * extent / parts, (part + 1) * extent / parts};
 }
@@ -69,7 +70,8 @@ constexpr shape make_shape(Extents... extents) {
     return shape{static_cast<int>(sizeof...(extents)), {static_cast<index_t>(extents)...}};
 }
 
-/// An extent that an int does not hold, or more elements than any machine has (2^48): nothing else is promised not to overflow.
+/// An extent that an int does not hold, or more elements than any machine has (2^48): nothing else is promised not to
+/// overflow.
 constexpr bool is_too_large(const shape& s) {
     constexpr index_t most = index_t{1} << 48;
     index_t v = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether constant expressions may hold vectors. They may not in the checked standard library (_GLIBCXX_DEBUG) of GCC before 14, whose vector is no
-// literal type: a constexpr function with one in it is then an error. Such functions are for run time there.
+// Whether constant expressions may hold vectors. They may not in the checked standard library (_GLIBCXX_DEBUG) of GCC
+// before 14, whose vector is no literal type: a constexpr function with one in it is then an error. Such functions are
+// for run time there.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files read whole and written whole: regular files alone, of a bounded size. A reader sees the old contents or the new ones, never a part; what
-// several processes add to one file is merged under a lock; a process that is killed leaves nothing behind that the next writer does not remove.
+// Files read whole and written whole: regular files alone, of a bounded size. A reader sees the old contents or the new
+// ones, never a part; what several processes add to one file is merged under a lock; a process that is killed leaves
+// nothing behind that the next writer does not remove.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -60,8 +61,9 @@ std::string target_of(const std::string& path);
 /// True where `name` is `stem` and two numbers with a point between them.
 bool is_temporary(std::string_view name, std::string_view stem);
 
-/// A new file that takes the place of its target, or is gone again. Until then it has no name where the file system can do that; elsewhere a name
-/// that carries the process and a number, and a lock, by which the next writer sees whether its process still lives.
+/// A new file that takes the place of its target, or is gone again. Until then it has no name where the file system can
+/// do that; elsewhere a name that carries the process and a number, and a lock, by which the next writer sees whether
+/// its process still lives.
 class temporary_file {
 public:
     /// `like`: the rights of a file that it replaces; negative: those of a new one.
@@ -72,7 +74,8 @@ public:
 
     void write(std::string_view text);
 
-    /// Takes room for so many bytes, so that a full disk is found before they are made. Where the file system cannot say it, nothing happens.
+    /// Takes room for so many bytes, so that a full disk is found before they are made. Where the file system cannot
+    /// say it, nothing happens.
     void reserve(std::int64_t bytes) const;
 
     /// Puts the file in the place of its target, after its contents are on the disk.
@@ -116,7 +119,8 @@ private:
     detail::descriptor file_;
 };
 
-/// The contents of a file. Throws tessera::error where it cannot be read, is a folder or a device, or has more than `most` bytes.
+/// The contents of a file. Throws tessera::error where it cannot be read, is a folder or a device, or has more than
+/// `most` bytes.
 std::string read(const std::string& path, std::size_t most = most_bytes);
 
 /// The same; nothing where there is no such file.
@@ -129,12 +133,14 @@ bool is_there(const std::string& path);
 /// that fails or where the path names something other than a regular file.
 void write(const std::string& path, std::string_view text);
 
-/// Throws tessera::error where write() would, but for a full disk: for those who write at the end of long work. Leaves nothing behind.
+/// Throws tessera::error where write() would, but for a full disk: for those who write at the end of long work. Leaves
+/// nothing behind.
 void require_writable(const std::string& path);
 
-/// Replaces what a file holds by edit(what it holds), while no other update() of the file runs in any process: of what several add nothing is
-/// lost. A file that is not there holds nothing. Throws what edit throws, and tessera::error like read() and write(), and where another
-/// process keeps the file locked for `patience` seconds; the file is then as it was.
+/// Replaces what a file holds by edit(what it holds), while no other update() of the file runs in any process: of what
+/// several add nothing is lost. A file that is not there holds nothing. Throws what edit throws, and tessera::error
+/// like read() and write(), and where another process keeps the file locked for `patience` seconds; the file is then as
+/// it was.
 template <class Edit>
 void update(const std::string& path, std::size_t most, Edit&& edit, int patience = 30) {
     const std::string target = detail::target_of(path);

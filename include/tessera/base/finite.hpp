@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which numbers are finite, told by their bits (IEEE 754): under -ffast-math the standard library's functions say that all are.
+// Which numbers are finite, told by their bits (IEEE 754): under -ffast-math the standard library's functions say that
+// all are.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

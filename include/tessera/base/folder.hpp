@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders written whole: a reader sees the old folder or the new one. What is removed is what was made here: folders of files of known names, no links followed.
+// Folders written whole: a reader sees the old folder or the new one. What is removed is what was made here: folders of
+// files of known names, no links followed.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -44,11 +45,12 @@ std::string text_in(int folder, const char* name, std::size_t most = std::size_t
 
 } // namespace detail
 
-/// What is in a folder besides regular files of its kind: the first such name; empty where there is none. A link, and what is no folder, is "itself".
+/// What is in a folder besides regular files of its kind: the first such name; empty where there is none. A link, and
+/// what is no folder, is "itself".
 std::string foreign_in(const std::string& path, const folder_kind& kind);
 
-/// Removes a folder that holds nothing but regular files of its kind, the mark first and `last` last, so that what a crash leaves is not taken for a whole one and
-/// still says whose it is. Anything else stays as it is: returns false.
+/// Removes a folder that holds nothing but regular files of its kind, the mark first and `last` last, so that what a
+/// crash leaves is not taken for a whole one and still says whose it is. Anything else stays as it is: returns false.
 bool remove_folder(const std::string& path, const folder_kind& kind);
 
 /// Whether an open folder says that it is this owner's, finished or not.
@@ -60,19 +62,21 @@ bool is_barely_begun(int folder, const std::vector<std::string>& names, const fo
 /// A folder's other name while the new one takes its place, on file systems that cannot exchange two names.
 inline std::string replaced_name(const std::string& target) { return target + ".replaced"; }
 
-/// Ends what a crash has interrupted there: the old folder comes back where the new one has not come, and goes where it has.
+/// Ends what a crash has interrupted there: the old folder comes back where the new one has not come, and goes where it
+/// has.
 void finish_replacing(const std::string& target, const folder_kind& kind);
 
-/// Removes what processes that live no longer have left of `target`, or with `stem` of all folders whose names begin so, in the folder `parent`: unfinished
-/// folders with this owner's note, and folders that were being replaced.
+/// Removes what processes that live no longer have left of `target`, or with `stem` of all folders whose names begin
+/// so, in the folder `parent`: unfinished folders with this owner's note, and folders that were being replaced.
 void remove_left_overs(const std::string& parent, const std::string& stem, const folder_kind& kind);
 
-/// A new folder that takes the place of its target when commit() is called, or is gone again. Until then it stands beside it under a name that carries the
-/// process, with a note of whose it is and a lock by which the next writer sees whether that process still lives.
+/// A new folder that takes the place of its target when commit() is called, or is gone again. Until then it stands
+/// beside it under a name that carries the process, with a note of whose it is and a lock by which the next writer sees
+/// whether that process still lives.
 class new_folder {
 public:
-    /// Throws tessera::error where something is there that is no whole folder of the kind, or holds anything else (it is not replaced), and where the folder cannot
-    /// be made.
+    /// Throws tessera::error where something is there that is no whole folder of the kind, or holds anything else (it
+    /// is not replaced), and where the folder cannot be made.
     new_folder(const std::string& target, const folder_kind& kind);
     new_folder(const new_folder&) = delete;
     new_folder& operator=(const new_folder&) = delete;
@@ -80,8 +84,9 @@ public:
 
     const std::string& path() const { return path_; }
 
-    /// Puts the folder in the place of its target, after its contents are on the disk; removes what was there. File systems that cannot exchange two names have
-    /// the old one under replaced_name() for a moment; a crash then is mended by the next writer, and readers know that name.
+    /// Puts the folder in the place of its target, after its contents are on the disk; removes what was there. File
+    /// systems that cannot exchange two names have the old one under replaced_name() for a moment; a crash then is
+    /// mended by the next writer, and readers know that name.
     void commit();
 
 private:

@@ -71,7 +71,9 @@ TESSERA_INLINE bool remove_folder(const std::string& path, const folder_kind& ki
     }
     ::unlinkat(folder.get(), kind.mark, 0);
     for (const std::string& name : all.names) {
-        name != kind.last&& name != unfinished_note ? void(::unlinkat(folder.get(), name.c_str(), 0)) : void();
+        if (name != kind.last && name != unfinished_note) {
+            ::unlinkat(folder.get(), name.c_str(), 0);
+        }
     }
     ::unlinkat(folder.get(), kind.last, 0);
     ::unlinkat(folder.get(), unfinished_note, 0);
@@ -197,7 +199,9 @@ TESSERA_INLINE void new_folder::commit() {
     const detail::descriptor folder(::open(parent().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     (void)::fsync(folder.get()); // so that the name is on the disk, too
     path_.clear();
-    old.empty() ? void() : void(remove_folder(old, kind_));
+    if (!old.empty()) {
+        remove_folder(old, kind_);
+    }
 }
 
 TESSERA_INLINE std::string new_folder::without_slash(std::string path) {

@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-/// Letters, digits and single underscores: no name has two underscores in a row, so that what is put behind one with two is no other's.
+/// Letters, digits and single underscores: no name has two underscores in a row, so that what is put behind one with
+/// two is no other's.
 class free_names {
 public:
     /// `reserved`: words of the language, which must outlive this. `taken`: names that are in use from the beginning.

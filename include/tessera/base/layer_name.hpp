@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// The name of a layer, and its name with all scopes, for layers of one name. Where there are no scopes (a name that is only a text, a
-/// layer of the library), layers of one name are numbered together.
+/// The name of a layer, and its name with all scopes, for layers of one name. Where there are no scopes (a name that is
+/// only a text, a layer of the library), layers of one name are numbered together.
 struct layer_name {
     std::string_view own;  ///< conv1, conv<1,2>
     std::string_view full; ///< app::blocks<3>::conv1, as the compiler writes it; empty where there are no scopes
@@ -118,8 +118,9 @@ constexpr void write_list(text_writer& w, Writers... each) {
     }
 }
 
-/// The template arguments of a type, default ones too, which compilers print or leave out as they like: values alone, types alone, or a
-/// list that begins with the ones and goes on with the others. Other lists are not shown; their types are told apart by their scopes.
+/// The template arguments of a type, default ones too, which compilers print or leave out as they like: values alone,
+/// types alone, or a list that begins with the ones and goes on with the others. Other lists are not shown; their types
+/// are told apart by their scopes.
 template <class T>
 struct value_arguments {
     static constexpr bool known = false;
@@ -200,8 +201,8 @@ constexpr bool is_of_library(std::string_view full) { return full.substr(0, 9) =
 
 } // namespace detail
 
-/// The name of T without its scopes and with its template arguments, such as conv1 or conv<1,2>; the library's own types without arguments:
-/// shared.
+/// The name of T without its scopes and with its template arguments, such as conv1 or conv<1,2>; the library's own
+/// types without arguments: shared.
 template <class T>
 constexpr std::string_view type_name() {
     constexpr std::string_view full = full_type_name<T>();

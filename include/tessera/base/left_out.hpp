@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record may leave out: a function, or what a pointer points to. A pointer that is null would do, but g++ does not compare an address with null in
-// a constant expression under -fsanitize=undefined (-fno-delete-null-pointer-checks), so that whether there is one is said beside it.
+// What a record may leave out: a function, or what a pointer points to. A pointer that is null would do, but g++ does
+// not compare an address with null in a constant expression under -fsanitize=undefined
+// (-fno-delete-null-pointer-checks), so that whether there is one is said beside it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text and text as numbers, the same whatever the program's locale is: std::printf, std::strtod, std::to_string of a floating-point number and
-// streams write and read "1,5" under de_DE, so that the library uses none of them for such numbers (tests/locale).
+// Numbers as text and text as numbers, the same whatever the program's locale is: std::printf, std::strtod,
+// std::to_string of a floating-point number and streams write and read "1,5" under de_DE, so that the library uses none
+// of them for such numbers (tests/locale).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -30,8 +31,8 @@ std::string shortest_text(T x) {
 /// All of its bits in hexadecimal: "0x1.8p+1", "-inf".
 std::string exact_text(double x);
 
-/// Reads a number, decimal or hexadecimal ("0x1.8p+1"), from the beginning of a text; returns how many characters it has, 0 for none and for one that no
-/// double is.
+/// Reads a number, decimal or hexadecimal ("0x1.8p+1"), from the beginning of a text; returns how many characters it
+/// has, 0 for none and for one that no double is.
 std::size_t read_number(std::string_view text, double& to);
 /// True where all of the text is a number.
 bool is_number_text(std::string_view text, double& to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of anybody inside a language: one writer for each that files are written in. Names of files, layers and tensors come from elsewhere; none may
-// end the literal, element or field in which it stands, nor hide what stands beside it.
+// Texts of anybody inside a language: one writer for each that files are written in. Names of files, layers and tensors
+// come from elsewhere; none may end the literal, element or field in which it stands, nor hide what stands beside it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +13,8 @@ namespace tessera::quoted {
 
 namespace detail {
 
-/// What stands at a place of a text: a code point and its bytes. A byte that begins no UTF-8 (RFC 3629) is a point by itself, U+FFFD, and not valid.
+/// What stands at a place of a text: a code point and its bytes. A byte that begins no UTF-8 (RFC 3629) is a point by
+/// itself, U+FFFD, and not valid.
 struct point {
     std::uint32_t code = 0;
     std::string_view bytes{};
@@ -37,7 +38,8 @@ constexpr point point_at(std::string_view text, std::size_t at) {
     return valid ? point{code, text.substr(at, length), true} : point{0xfffdU, text.substr(at, 1), false};
 }
 
-/// Control characters (Unicode's Cc), separators of lines, marks that turn the direction of what follows, and what is no character.
+/// Control characters (Unicode's Cc), separators of lines, marks that turn the direction of what follows, and what is
+/// no character.
 constexpr bool is_control(const point& p) {
     return !p.valid || p.code < 0x20U || (p.code >= 0x7fU && p.code < 0xa0U) || p.code == 0x61cU ||
            (p.code >= 0x200bU && p.code <= 0x200fU) || (p.code >= 0x2028U && p.code <= 0x202eU) ||
@@ -78,7 +80,8 @@ constexpr bool is_utf8(std::string_view text) {
     return true;
 }
 
-/// What stands between the double quotes of a literal of Python 3, one or three. Bytes that are no UTF-8 are U+FFFD there.
+/// What stands between the double quotes of a literal of Python 3, one or three. Bytes that are no UTF-8 are U+FFFD
+/// there.
 std::string python_inside(std::string_view text);
 /// A literal of Python 3 that is this text.
 inline std::string python(std::string_view text) { return "\"" + python_inside(text) + "\""; }
@@ -86,28 +89,31 @@ inline std::string python(std::string_view text) { return "\"" + python_inside(t
 /// A literal of C++ that is this text, byte by byte.
 std::string cpp(std::string_view text);
 
-/// A text for people at the end of a line: of a comment of Python or C++, in which nothing has a meaning but the line's end.
+/// A text for people at the end of a line: of a comment of Python or C++, in which nothing has a meaning but the line's
+/// end.
 std::string line(std::string_view text);
 
-/// Text between tags, and the value of an attribute between quotes, of HTML and of XML, which cannot say control characters: pictures stand for
-/// them. A line's end is one of them.
+/// Text between tags, and the value of an attribute between quotes, of HTML and of XML, which cannot say control
+/// characters: pictures stand for them. A line's end is one of them.
 std::string html(std::string_view text);
 /// The same in SVG, which is XML.
 inline std::string svg(std::string_view text) { return html(text); }
 
-/// The text of a JSON value, in whose strings a library has quoted what JSON asks for, with all other control characters quoted too.
+/// The text of a JSON value, in whose strings a library has quoted what JSON asks for, with all other control
+/// characters quoted too.
 std::string json_controls(std::string_view text);
 /// A text as a value of JSON, for those who have no library for it. Bytes that are no UTF-8 are U+FFFD there.
 std::string json(std::string_view text);
 /// The same for a script element of HTML, which no text in it may end or turn into a comment.
 std::string json_in_script(std::string_view text);
 
-/// A field of comma-separated values (RFC 4180), byte by byte: in quotes where it is empty, begins or ends with a blank, or holds a comma, a quote or a
-/// control character (a byte order mark at the beginning of a file is none of its text).
+/// A field of comma-separated values (RFC 4180), byte by byte: in quotes where it is empty, begins or ends with a
+/// blank, or holds a comma, a quote or a control character (a byte order mark at the beginning of a file is none of its
+/// text).
 std::string csv(std::string_view text);
 
-/// A field between tabs, or a line of a list: \n, \r, \t, \\ and \xHH for every byte of what is a control character. `ascii`: and for every byte that is no
-/// printable ASCII, or a blank.
+/// A field between tabs, or a line of a list: \n, \r, \t, \\ and \xHH for every byte of what is a control character.
+/// `ascii`: and for every byte that is no printable ASCII, or a blank.
 std::string tsv(std::string_view text, bool ascii = false);
 
 /// A text in a message: what is longer than 100 bytes is cut, and the rest counted.

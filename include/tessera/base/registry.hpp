@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen by name: lists of records, each with a name, a line about it and options by name, and how one is found in them.
+// What is chosen by name: lists of records, each with a name, a line about it and options by name, and how one is found
+// in them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -112,7 +113,8 @@ constexpr std::array<const Record*, N + M> join(const std::array<const Record*, 
     return all;
 }
 
-/// The record of a name; `kind` is what they are. Throws tessera::error, with names that are like it and the advice that is given, where there is none.
+/// The record of a name; `kind` is what they are. Throws tessera::error, with names that are like it and the advice
+/// that is given, where there is none.
 template <class Record>
 const Record& find_record(record_list<Record> all, std::string_view name, const std::string& kind,
                           const std::string& advice = {}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that a network or a strategy can break. Every rule is written once: a broken one becomes a compile error whose text
-// names the layer, the dimension and the numbers, or, for values that come at run time, an exception with the same words.
+// The rules that a network or a strategy can break. Every rule is written once: a broken one becomes a compile error
+// whose text names the layer, the dimension and the numbers, or, for values that come at run time, an exception with
+// the same words.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -17,7 +18,8 @@ inline constexpr bool never = false;
 } // namespace detail
 
 // clang-format off
-// One line per rule: its name and its words. The first number of a problem is what was found, the second what was needed.
+// One line per rule: its name and its words. The first number of a problem is what was found, the second what was
+// needed.
 #define TESSERA_RULES(rule) \
     rule(extent_is_zero, "an extent, window, stride, dilation or group count must be at least 1") \
     rule(kernel_larger_than_padded_input, "the kernel is larger than its padded input; pad the input or shrink the kernel") \
@@ -258,8 +260,8 @@ TESSERA_RULES(TESSERA_RULE)
 #undef TESSERA_RULE
 #endif
 
-/// One specialization for each rule; to instantiate it is the compile error. Its arguments are all that the message has to say,
-/// and nothing lies between it and refuse(), because every step would print them once more.
+/// One specialization for each rule; to instantiate it is the compile error. Its arguments are all that the message has
+/// to say, and nothing lies between it and refuse(), because every step would print them once more.
 template <rule Broken, class... Facts>
 struct refusal;
 #define TESSERA_RULE(name, words)                                                                                      \
@@ -271,8 +273,9 @@ TESSERA_RULES(TESSERA_RULE)
 #undef TESSERA_RULE
 #undef TESSERA_RULES
 
-// TESSERA_REFUSAL(name, "words"): a template name<Facts...> whose instantiation, as by sizeof, is a compile error with these words, for what is
-// no rule of networks and strategies. The words come first on every compiler, as those of rules do.
+// TESSERA_REFUSAL(name, "words"): a template name<Facts...> whose instantiation, as by sizeof, is a compile error with
+// these words, for what is no rule of networks and strategies. The words come first on every compiler, as those of
+// rules do.
 #ifdef TESSERA_WORDS_IN_TYPES
 #define TESSERA_REFUSAL(name, literal)                                                                                 \
     template <class Words, class... Facts>                                                                             \
@@ -297,8 +300,8 @@ constexpr bool swallow(const void*) { return false; }
 
 } // namespace detail
 
-/// Makes the compile error of a broken rule. The refusal is instantiated by the look-up of an unqualified call with a pointer
-/// to it, which leaves the value itself sound, so that no second error follows.
+/// Makes the compile error of a broken rule. The refusal is instantiated by the look-up of an unqualified call with a
+/// pointer to it, which leaves the value itself sound, so that no second error follows.
 template <rule Broken, class... Facts>
 constexpr bool refuse() {
     using detail::swallow;

@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-/// A lock that a thread may take again while it has it, or several threads may share. Threads that want it alone come before those that would share it, so
-/// that a stream of readers does not keep a writer out for good. (<shared_mutex> knows neither.)
+/// A lock that a thread may take again while it has it, or several threads may share. Threads that want it alone come
+/// before those that would share it, so that a stream of readers does not keep a writer out for good. (<shared_mutex>
+/// knows neither.)
 class turns {
 public:
     turns() = default;

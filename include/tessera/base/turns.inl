@@ -35,7 +35,9 @@ TESSERA_INLINE bool turns::try_take() {
 TESSERA_INLINE void turns::give() {
     pthread_mutex_lock(&m_);
     --depth_;
-    depth_ == 0 ? void(pthread_cond_broadcast(&changed_)) : void();
+    if (depth_ == 0) {
+        pthread_cond_broadcast(&changed_);
+    }
     pthread_mutex_unlock(&m_);
 }
 
@@ -51,7 +53,9 @@ TESSERA_INLINE void turns::share() {
 TESSERA_INLINE void turns::unshare() {
     pthread_mutex_lock(&m_);
     --readers_;
-    readers_ == 0 ? void(pthread_cond_broadcast(&changed_)) : void();
+    if (readers_ == 0) {
+        pthread_cond_broadcast(&changed_);
+    }
     pthread_mutex_unlock(&m_);
 }
 

@@ -43,9 +43,9 @@ constexpr std::string_view full_type_name() {
     return detail::undecorate(detail::decorated_name<T>());
 }
 
-/// A value that is equal for equal types and different for different ones, in constant expressions too: a hash of the full name.
-/// (The address of a variable would do as well, but g++ 12 does not compare addresses in constant expressions under its
-/// undefined-behaviour sanitizer.)
+/// A value that is equal for equal types and different for different ones, in constant expressions too: a hash of the
+/// full name. (The address of a variable would do as well, but g++ 12 does not compare addresses in constant
+/// expressions under its undefined-behaviour sanitizer.)
 using type_key = std::uint64_t;
 
 template <class T>

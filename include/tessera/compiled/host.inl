@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For one source of a program, of which all are compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/backend/host/backend.inl"
 #include "tessera/backend/host/bind.inl"
 #include "tessera/backend/host/call.inl"

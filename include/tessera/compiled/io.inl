@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For one source of a program, of which all are compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/io/appended_file.inl"
 #include "tessera/io/augment.inl"
 #include "tessera/io/build_vocabulary.inl"

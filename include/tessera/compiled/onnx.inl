@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For one source of a program, of which all are compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/part/onnx/binary.inl"
 #include "tessera/part/onnx/constant.inl"
 #include "tessera/part/onnx/convert.inl"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN's additive cost model (ICML 2018, section 4): the step time is the sum over operators of t_C + t_S and over edges of
-// t_X, nothing overlapping. All times are whole nanoseconds, so that tables built by the compiler equal those built at run time.
+// OptCNN's additive cost model (ICML 2018, section 4): the step time is the sum over operators of t_C + t_S and over
+// edges of t_X, nothing overlapping. All times are whole nanoseconds, so that tables built by the compiler equal those
+// built at run time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -41,7 +42,8 @@ constexpr op_model model_of(const graph_view& g, int op) {
 
 namespace detail {
 
-/// How many pieces the shards cut dimension `k` of an operand into, counting every combination of the loops in its index.
+/// How many pieces the shards cut dimension `k` of an operand into, counting every combination of the loops in its
+/// index.
 constexpr int pieces_along(const operand& o, int k, const configuration& c) {
     int n = 1;
     for (const affine::term& t : o.dim[k].terms) {
@@ -50,7 +52,8 @@ constexpr int pieces_along(const operand& o, int k, const configuration& c) {
     return n;
 }
 
-/// Piece `number` of dimension `k`, the last loop of the index varying fastest. Pieces of inputs overlap where windows do.
+/// Piece `number` of dimension `k`, the last loop of the index varying fastest. Pieces of inputs overlap where windows
+/// do.
 constexpr interval piece_along(const description& d, int which, int k, const configuration& c, const index_t* pool,
                                int number) {
     const operand& o = d.operands[which];
@@ -155,10 +158,10 @@ constexpr index_t passes_time(const op_model& m, const interval (&largest)[max_l
 
 } // namespace detail
 
-/// t_C: forward and backward time of the operator's largest shard. Each of the two passes takes the longer of its arithmetic at
-/// the device's compute rate and its bytes at the memory bandwidth, plus a launch per task (forward, gradients of inputs, gradients
-/// of parameters). The largest shard has the largest piece of every operand, which is some shard's where degrees divide and an
-/// upper bound elsewhere.
+/// t_C: forward and backward time of the operator's largest shard. Each of the two passes takes the longer of its
+/// arithmetic at the device's compute rate and its bytes at the memory bandwidth, plus a launch per task (forward,
+/// gradients of inputs, gradients of parameters). The largest shard has the largest piece of every operand, which is
+/// some shard's where degrees divide and an upper bound elsewhere.
 constexpr index_t compute_time(const op_model& m, const configuration& c, const index_t* pool, const machine& on) {
     if (m.view) {
         return 0;
@@ -187,11 +190,11 @@ constexpr index_t shard_time(const op_model& m, const shard& s, const machine& o
     return detail::passes_time(m, s.ranges, bytes, on);
 }
 
-/// t_S: synchronization of the gradients of parameters, and the reductions inside the operator that splits of coupled loops cost.
-/// Every piece of a parameter is reduced by a ring among its holders (the paper sends it to a parameter server and back: the same
-/// 2(m-1)/m of the bytes per holder when every holder serves a share). Copies of one shard have the same gradient, so that
-/// replication alone costs nothing. A shared parameter is charged to each of its users, an upper bound. Where every shard of samples takes its
-/// `own_statistics` they cost nothing between these.
+/// t_S: synchronization of the gradients of parameters, and the reductions inside the operator that splits of coupled
+/// loops cost. Every piece of a parameter is reduced by a ring among its holders (the paper sends it to a parameter
+/// server and back: the same 2(m-1)/m of the bytes per holder when every holder serves a share). Copies of one shard
+/// have the same gradient, so that replication alone costs nothing. A shared parameter is charged to each of its users,
+/// an upper bound. Where every shard of samples takes its `own_statistics` they cost nothing between these.
 constexpr index_t synchronization_time(const op_model& m, const configuration& c, const index_t* pool,
                                        const machine& on, bool own_statistics = false) {
     const description& d = m.d;
@@ -241,8 +244,9 @@ struct received {
     constexpr index_t time(const machine& on) const { return on.transfer_time(forward) + on.transfer_time(backward); }
 };
 
-/// Bytes over the edge from `producer` to operand `input` of `consumer`, for any placement: what the redistribution of the tensor forward, and of
-/// its gradient backward, brings to the device that receives most. Shards of one device that need the same are counted each.
+/// Bytes over the edge from `producer` to operand `input` of `consumer`, for any placement: what the redistribution of
+/// the tensor forward, and of its gradient backward, brings to the device that receives most. Shards of one device that
+/// need the same are counted each.
 template <class Description>
 constexpr received bytes_between(const Description& producer, const configuration& from, const Description& consumer,
                                  int input, const configuration& to, const index_t* pool, bool gradient) {

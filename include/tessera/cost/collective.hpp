@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the routes of a
-// cluster, where transfers that share a lane share its bandwidth.
+// What collectives cost: the textbook formulas of the alpha-beta model, and the same algorithms round by round over the
+// routes of a cluster, where transfers that share a lane share its bandwidth.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,10 +21,11 @@ constexpr const char* to_text(collective_algorithm a) {
     return names[static_cast<int>(a)];
 }
 
-// ---- formulas ----------------------------------------------------------------------------------------------------------
-// alpha: ns per transfer (message, in their words); beta: ns per 1000 bytes; n bytes among p members. Reductions themselves are not charged. Sources: Thakur,
-// Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1), 2005, sections 3 and 4; Chan, Heimlich,
-// Purkayastha and van de Geijn, Collective communication: theory, practice, and experience, CCPE 19(13), 2007.
+// ---- formulas -------------------------------------------------------------------------------------------------------
+// alpha: ns per transfer (message, in their words); beta: ns per 1000 bytes; n bytes among p members. Reductions
+// themselves are not charged. Sources: Thakur, Rabenseifner and Gropp, Optimization of collective communication
+// operations in MPICH, IJHPCA 19(1), 2005, sections 3 and 4; Chan, Heimlich, Purkayastha and van de Geijn, Collective
+// communication: theory, practice, and experience, CCPE 19(13), 2007.
 
 constexpr int ceil_log2(int p) {
     int rounds = 0;
@@ -42,7 +43,8 @@ struct alpha_beta {
     constexpr double ring_half(double n, int p) const { return (p - 1) * (alpha + n / p * beta); }
     /// Ring all-reduce: 2(p-1) alpha + 2(p-1)/p n beta.
     constexpr double ring_all_reduce(double n, int p) const { return 2 * ring_half(n, p); }
-    /// Recursive halving reduce-scatter, or recursive doubling all-gather, p a power of two: lg p alpha + (p-1)/p n beta.
+    /// Recursive halving reduce-scatter, or recursive doubling all-gather, p a power of two: lg p alpha + (p-1)/p n
+    /// beta.
     constexpr double halving_half(double n, int p) const { return ceil_log2(p) * alpha + (p - 1) * (n / p) * beta; }
     /// Rabenseifner's all-reduce, p a power of two: 2 lg p alpha + 2(p-1)/p n beta.
     constexpr double halving_all_reduce(double n, int p) const { return 2 * halving_half(n, p); }
@@ -58,7 +60,7 @@ struct alpha_beta {
     }
 };
 
-// ---- on a cluster ------------------------------------------------------------------------------------------------------
+// ---- on a cluster ---------------------------------------------------------------------------------------------------
 
 /// What a collective does to a lane: busy nanoseconds for each 10^6 bytes of the collective.
 struct lane_load {
@@ -115,8 +117,9 @@ bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int
 
 } // namespace detail
 
-/// Reduce-scatter (or all-gather, its mirror image) among two or more distinct devices by one algorithm; false where that does not apply: halving and
-/// doubling needs a power of two, hierarchical several nodes of equally many members. Lanes are those of the reduce-scatter.
+/// Reduce-scatter (or all-gather, its mirror image) among two or more distinct devices by one algorithm; false where
+/// that does not apply: halving and doubling needs a power of two, hierarchical several nodes of equally many members.
+/// Lanes are those of the reduce-scatter.
 bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
                      collective_cost& out);
 

@@ -5,6 +5,8 @@
 
 #include "tessera/cost/collective.hpp"
 
+#include <utility>
+
 namespace tessera::cost::detail {
 
 TESSERA_INLINE void round_sum::transfer(int from, int to, index_t share) {
@@ -43,9 +45,9 @@ TESSERA_INLINE collective_cost round_sum::finish(collective_algorithm how) {
             merged.push_back(l);
         }
     }
-    result_.lanes = static_cast<std::vector<lane_load>&&>(merged);
+    result_.lanes = std::move(merged);
     result_.algorithm = how;
-    return static_cast<collective_cost&&>(result_);
+    return std::move(result_);
 }
 
 TESSERA_INLINE void add_ring(round_sum& rounds, const std::vector<std::vector<int>>& groups, index_t share) {
@@ -156,7 +158,7 @@ TESSERA_INLINE collective_choice all_reduce_halves(const cluster& on, const std:
                            collective_algorithm::hierarchical}) {
         collective_cost c;
         if (half_all_reduce(on, members, how, c)) {
-            choice.offered.push_back(static_cast<collective_cost&&>(c));
+            choice.offered.push_back(std::move(c));
         }
     }
     return choice;

@@ -11,7 +11,8 @@ namespace tessera::cost {
 
 namespace detail {
 
-/// Prices one edge of the additive model. A template, so that only programs that search at run time pay for compiling it.
+/// Prices one edge of the additive model. A template, so that only programs that search at run time pay for compiling
+/// it.
 template <class Tiles>
 class edge_pricer {
 public:
@@ -62,8 +63,8 @@ private:
         std::uint32_t apart = 0;
         std::vector<std::uint16_t> piece{}; ///< of every shard
     };
-    /// Ways in which the shards of a tiling's configurations lie along one dimension, each once, and which one a configuration has. They go on for `length` shards:
-    /// after its last shard a configuration begins anew.
+    /// Ways in which the shards of a tiling's configurations lie along one dimension, each once, and which one a
+    /// configuration has. They go on for `length` shards: after its last shard a configuration begins anew.
     struct patterns {
         std::vector<pattern> all;
         std::vector<std::size_t> of; ///< of every configuration
@@ -255,8 +256,8 @@ private:
 
 } // namespace detail
 
-/// What edge_times() fills in. Where splits are even and no operator reads beyond its own shard's edges, what shards of equal numbers have in common is the
-/// same for all of them or nothing, so that a bit for each shard says all of it.
+/// What edge_times() fills in. Where splits are even and no operator reads beyond its own shard's edges, what shards of
+/// equal numbers have in common is the same for all of them or nothing, so that a bit for each shard says all of it.
 template <class Tiles>
 std::vector<index_t> edge_table(const Tiles& from, const Tiles& to, index_t element_bytes, bool gradient,
                                 const machine& on) {

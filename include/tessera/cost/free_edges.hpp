@@ -17,10 +17,10 @@ index_t least_without(std::vector<index_t>& wants, int others);
 
 } // namespace detail
 
-/// A lower bound of bytes_between(...).time(on) for every pair of configurations, times[i * (number of the consumer's) + j],
-/// over all placements in which no device has two shards of one operator. A shard has on its device at most one piece of
-/// what it needs, so that it receives what is not in the piece that has most of it; and where one operator has fewer
-/// shards than the other, some of the other's find nothing on their devices. Where nothing partial is passed on.
+/// A lower bound of bytes_between(...).time(on) for every pair of configurations, times[i * (number of the consumer's)
+/// + j], over all placements in which no device has two shards of one operator. A shard has on its device at most one
+/// piece of what it needs, so that it receives what is not in the piece that has most of it; and where one operator has
+/// fewer shards than the other, some of the other's find nothing on their devices. Where nothing partial is passed on.
 std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from, const tiling<0, 0, 0>& to, index_t element_bytes,
                                       bool gradient, const machine& on);
 

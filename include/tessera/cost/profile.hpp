@@ -11,7 +11,8 @@
 
 namespace tessera::cost {
 
-/// What tells measured tasks apart: everything that their time depends on, compared field by field (a hash could take one for another).
+/// What tells measured tasks apart: everything that their time depends on, compared field by field (a hash could take
+/// one for another).
 struct task_signature {
     op_attributes attributes;
     pass what = pass::forward;

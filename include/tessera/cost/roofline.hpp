@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a device computes by the roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): the longer of its arithmetic and its
-// memory traffic, each at the share of the peak that such operations reach.
+// How long a device computes by the roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): the longer of its
+// arithmetic and its memory traffic, each at the share of the peak that such operations reach.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,8 +9,9 @@
 
 namespace tessera::cost {
 
-/// Shares of the peaks that are reached, in per cent. Assumptions of ours, of the size that vendor libraries reach on large operands:
-/// convolutions and matrix products at their device class's rate for them, everything else as a quarter of the peak, which memory bounds before.
+/// Shares of the peaks that are reached, in per cent. Assumptions of ours, of the size that vendor libraries reach on
+/// large operands: convolutions and matrix products at their device class's rate for them, everything else as a quarter
+/// of the peak, which memory bounds before.
 struct roofline_efficiency {
     int compute[work_kinds] = {60, 75, 25};
     int memory = 75;
@@ -30,8 +31,8 @@ namespace detail {
 
 } // namespace detail
 
-/// Nanoseconds, at least 1: launch + max(flops / (rate for the kind in the precision * its share), bytes / (bandwidth * its share)). Throws
-/// tessera::error where a rate or a share is not above 0.
+/// Nanoseconds, at least 1: launch + max(flops / (rate for the kind in the precision * its share), bytes / (bandwidth *
+/// its share)). Throws tessera::error where a rate or a share is not above 0.
 constexpr index_t roofline_time(const work& w, const device_class& on, const roofline_efficiency& reached = {}) {
     const int k = static_cast<int>(w.kind);
     const index_t rate = on.rate(w.kind, w.math);

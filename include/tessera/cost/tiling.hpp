@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The additive model's edges for all pairs of configurations at once. Shards are boxes, so that overlaps are products over dimensions:
-// what two configurations have in common along one dimension is worked out once for every pair of pieces.
+// The additive model's edges for all pairs of configurations at once. Shards are boxes, so that overlaps are products
+// over dimensions: what two configurations have in common along one dimension is worked out once for every pair of
+// pieces.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -45,13 +46,13 @@ struct tiled {
     int readers = 1;       ///< shards, not counting copies, that need the same piece
     int first_place = 0;   ///< rank numbers for each shard: its piece along each dimension
     int grids[max_rank]{}; ///< along each dimension
-    /// How far apart the shards are that go from one piece to the next, along each dimension: configurations with the same grid and
-    /// the same distance have their pieces in the same order.
+    /// How far apart the shards are that go from one piece to the next, along each dimension: configurations with the
+    /// same grid and the same distance have their pieces in the same order.
     std::uint32_t apart[max_rank]{};
 };
 
-/// How all configurations of an operator cut one of its operands (its output, or what it needs of an input). Capacities: Configurations,
-/// Pieces along one dimension, Shards of one configuration; 0 for any number.
+/// How all configurations of an operator cut one of its operands (its output, or what it needs of an input).
+/// Capacities: Configurations, Pieces along one dimension, Shards of one configuration; 0 for any number.
 template <int Configurations, int Pieces, int Shards>
 struct tiling {
     int rank = 0;
@@ -61,8 +62,8 @@ struct tiling {
     list<std::uint16_t, Configurations * Shards * 4> places;
     bool full = false; ///< a capacity was too small: not usable
 
-    /// Adds a configuration on the default devices; `pool` has its cut points, if it has any. False if a capacity was too
-    /// small.
+    /// Adds a configuration on the default devices; `pool` has its cut points, if it has any. False if a capacity was
+    /// too small.
     constexpr bool add(const description& d, int which, const configuration& c, const index_t* pool = nullptr) {
         const operand& o = d.operands[which];
         rank = o.extents.rank;
@@ -194,11 +195,12 @@ constexpr int edge_scratch(const From& from, const To& to) {
     return n + 2 * (shards + 1);
 }
 
-/// t_X of one edge for every pair of configurations: times[i * (number of the consumer's) + j]. `from` tiles the producer's output,
-/// `to` what the consumer needs of it. Equals bytes_between(...).time(on) for default placements where nothing partial is passed on.
+/// t_X of one edge for every pair of configurations: times[i * (number of the consumer's) + j]. `from` tiles the
+/// producer's output, `to` what the consumer needs of it. Equals bytes_between(...).time(on) for default placements
+/// where nothing partial is passed on.
 ///
-/// Shard s of both runs on device s, so what it has of its own is the same volume in both directions: forward, it receives
-/// parts * needed - own; backward, what all readers read of its piece, - own.
+/// Shard s of both runs on device s, so what it has of its own is the same volume in both directions: forward, it
+/// receives parts * needed - own; backward, what all readers read of its piece, - own.
 template <class From, class To>
 constexpr void edge_times(const From& from, const To& to, index_t element_bytes, bool gradient, const machine& on,
                           index_t* scratch, index_t* times) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Working memory that a task takes beside its operands, for a machine that nobody has: as where a convolution is a product of matrices.
+// Working memory that a task takes beside its operands, for a machine that nobody has: as where a convolution is a
+// product of matrices.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -7,10 +8,11 @@
 
 namespace tessera::cost {
 
-/// Bytes. A convolution gathers the patches that it multiplies its weights by, for one sample after the other (Caffe's lowering; Chellapilla et al.,
-/// IWFHR 2006), forward and for either gradient. Where every element is in one patch alone (a window of 1 x 1), its operand is the matrix already.
-/// Everything else works in its operands. An assumption that no measurement has set: libraries take less (implicit and direct convolutions), and more
-/// (Winograd, FFT); benchmarks/simulate/workspaces prints what oneDNN asks for beside it.
+/// Bytes. A convolution gathers the patches that it multiplies its weights by, for one sample after the other (Caffe's
+/// lowering; Chellapilla et al., IWFHR 2006), forward and for either gradient. Where every element is in one patch
+/// alone (a window of 1 x 1), its operand is the matrix already. Everything else works in its operands. An assumption
+/// that no measurement has set: libraries take less (implicit and direct convolutions), and more (Winograd, FFT);
+/// benchmarks/simulate/workspaces prints what oneDNN asks for beside it.
 constexpr index_t workspace_bytes(const description& d, const interval* ranges) {
     if (d.facts.work != work_kind::convolution) {
         return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract between the executor and a backend, whole: what every backend has, and, each with its default, what one may have besides.
+// The contract between the executor and a backend, whole: what every backend has, and, each with its default, what one
+// may have besides.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,7 +16,7 @@
 
 namespace tessera {
 
-// ---- what every backend has ------------------------------------------------------------------------------------------------------------
+// ---- what every backend has -----------------------------------------------------------------------------------------
 
 /// What an executor asks: a backend outlives the executors that use it, and has
 ///   b.bind(plan, graph, store)              chooses implementations and memory formats, inserts reorders; throws
@@ -41,7 +42,7 @@ concept Backend = RunsTasks<B> && requires(B& b, const tile& t, const op_record&
     b.from_plain(t, static_cast<const float*>(numbers), memory);
 };
 
-// ---- how one is made -------------------------------------------------------------------------------------------------------------------
+// ---- how one is made ------------------------------------------------------------------------------------------------
 
 struct session_options {
     std::uint64_t seed = 1;
@@ -99,8 +100,9 @@ B make_backend(const optimizer& update, const Options&... options) {
 
 } // namespace detail
 
-/// A backend for a session's options, B(optimizer, options), or for these and its own; one that has nothing to choose is made from the
-/// optimizer alone. Set: the operators that networks may have (net/operator_set.hpp), for backends that take it as their last argument.
+/// A backend for a session's options, B(optimizer, options), or for these and its own; one that has nothing to choose
+/// is made from the optimizer alone. Set: the operators that networks may have (net/operator_set.hpp), for backends
+/// that take it as their last argument.
 template <class B, OperatorSet Set = all_operators>
 B make_backend(const optimizer& update, const session_options& options) {
     if constexpr (detail::makes_backend<B, session_options>) {
@@ -126,56 +128,60 @@ B make_backend(const optimizer& update, const own_options_of<B>& own) {
     }
 }
 
-// ---- what one may have besides: memory of its own, and work around a plan's runs. A backend whose tasks are finished when their calls return,
-// in memory of the processor, has none of it -----------------------------------------------------------------------------------------------
+// ---- what one may have besides: memory of its own, and work around a plan's runs. A backend whose tasks are finished
+// when their calls return, in memory of the processor, has none of it -------------------------------------------------
 
 /// `b.memory()`: where arenas come from, if not from the processor's memory. The backend must outlive them.
 template <class B>
 concept has_memory = requires(B& b) {
     { b.memory() } -> std::convertible_to<memory_source>;
 };
-/// `b.require_room(bytes)`: before arenas are made or grow, by so many bytes on every device; throws tessera::error where a device has not as
-/// much memory left.
+/// `b.require_room(bytes)`: before arenas are made or grow, by so many bytes on every device; throws tessera::error
+/// where a device has not as much memory left.
 template <class B>
 concept asks_for_room = requires(B& b, const std::vector<index_t>& bytes) {
     b.require_room(bytes);
 };
-/// `b.load(plan, graph, addresses)`: once for every plan, before its tasks are prepared. The addresses identify the plan from then on.
+/// `b.load(plan, graph, addresses)`: once for every plan, before its tasks are prepared. The addresses identify the
+/// plan from then on.
 template <class B>
 concept loads_plans = requires(B& b, const plan& p, const graph_view& g, const addresses& where) {
     b.load(p, g, where);
 };
-/// `b.unload(addresses)`: the plan does not run again; what was prepared for it may go. Also of plans that were never loaded.
+/// `b.unload(addresses)`: the plan does not run again; what was prepared for it may go. Also of plans that were never
+/// loaded.
 template <class B>
 concept unloads_plans = requires(B& b, const addresses& where) {
     b.unload(where);
 };
-/// `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`: around the run of tasks [first, last) of a plan, the latter
-/// also when the run fails. A backend that queues its tasks has them, and sees itself to what depends on what they compute.
+/// `b.begin_run(addresses, state, first, last)` and `b.end_run(addresses, failed)`: around the run of tasks [first,
+/// last) of a plan, the latter also when the run fails. A backend that queues its tasks has them, and sees itself to
+/// what depends on what they compute.
 template <class B>
 concept queues_tasks = requires(B& b, const addresses& where, const run_state& state) {
     b.begin_run(where, state, 0, 0);
     b.end_run(where, false);
 };
-/// `b.leaders(tile, memory)`: the largest logit of every row of a tile of logits, without a copy of them all. Others copy.
+/// `b.leaders(tile, memory)`: the largest logit of every row of a tile of logits, without a copy of them all. Others
+/// copy.
 template <class B>
 concept finds_leaders = requires(B& b, const tile& t, const std::byte* memory) {
     { b.leaders(t, memory) } -> std::same_as<std::vector<row_leader>>;
 };
-/// `b.agree_over(group)`: what it measures from now on is the same in all processes of a group (or null: its own), so that they choose alike; all call
-/// it. A backend that chooses by measurement has it.
+/// `b.agree_over(group)`: what it measures from now on is the same in all processes of a group (or null: its own), so
+/// that they choose alike; all call it. A backend that chooses by measurement has it.
 template <class B>
 concept agrees_over_groups = requires(B& b, process_group* group) {
     b.agree_over(group);
 };
-/// In the backend's namespace, measured_tasks_of(backend, devices): it can time tasks by themselves (see backend/host/measure/measured_tasks.hpp).
-/// Others' tasks are predicted.
+/// In the backend's namespace, measured_tasks_of(backend, devices): it can time tasks by themselves (see
+/// backend/host/measure/measured_tasks.hpp). Others' tasks are predicted.
 template <class B>
 concept measures_tasks = requires(B& b, const local_devices& d) {
     measured_tasks_of(b, d);
 };
 
-// ---- the defaults ----------------------------------------------------------------------------------------------------------------------
+// ---- the defaults ---------------------------------------------------------------------------------------------------
 
 template <class B>
 memory_source memory_of(B& b) {

@@ -14,8 +14,8 @@
 
 namespace tessera {
 
-/// Samples one after the other, the sample being the slowest dimension of both arrays: `inputs` numbers or integers (tokens), `labels`
-/// integers, `size` how many samples. For networks with one input and one of labels.
+/// Samples one after the other, the sample being the slowest dimension of both arrays: `inputs` numbers or integers
+/// (tokens), `labels` integers, `size` how many samples. For networks with one input and one of labels.
 template <class T>
 concept Batch = (
                     requires(const T& b) { std::span<const float>(b.inputs); } ||
@@ -25,8 +25,9 @@ concept Batch = (
     static_cast<index_t>(b.size);
 };
 
-/// Data for one input by its name: feed<left>(numbers), feed<truth>(integers). Inputs of a dag have names of their own; those of a sequential
-/// network are called by what they are: feed<tokens<1024>>(text), feed<labels>(next). Does not own them.
+/// Data for one input by its name: feed<left>(numbers), feed<truth>(integers). Inputs of a dag have names of their own;
+/// those of a sequential network are called by what they are: feed<tokens<1024>>(text), feed<labels>(next). Does not
+/// own them.
 template <class Name>
 struct feed {
     input_data data;
@@ -139,8 +140,9 @@ input_data inputs_with_length(const graph_view& g, const T& batch) {
 
 } // namespace detail
 
-/// The inputs of a network in its own order, from a batch; of a network of any length at that of the batch. Throws tessera::error where the network has other inputs than one and one of
-/// labels, takes integers where the batch has numbers or the other way round, or where the sizes contradict each other.
+/// The inputs of a network in its own order, from a batch; of a network of any length at that of the batch. Throws
+/// tessera::error where the network has other inputs than one and one of labels, takes integers where the batch has
+/// numbers or the other way round, or where the sizes contradict each other.
 template <Batch T>
 std::array<input_data, 2> inputs_of(const graph_view& g, const T& batch) {
     constexpr bool has_integers = !requires { std::span<const float>(batch.inputs); };
@@ -251,8 +253,8 @@ constexpr bool check_feeds() {
 
 } // namespace detail
 
-/// The inputs of a network in its own order, from named ones. Names that are not those of its inputs, each once, do not compile. Throws
-/// tessera::error where integers are handed in for numbers or the other way round.
+/// The inputs of a network in its own order, from named ones. Names that are not those of its inputs, each once, do not
+/// compile. Throws tessera::error where integers are handed in for numbers or the other way round.
 template <class Net, class... Names>
 std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const named_batch<Names...>& batch) {
     constexpr std::array<int, sizeof...(Names)> position{detail::input_position<Net, Names>...};

@@ -10,8 +10,8 @@
 
 namespace tessera::detail {
 
-/// Throws tessera::error where a device reads samples of a batch that are not in its process's part: of n samples that of rank r is even_part(n, ranks, r).
-/// The same in every process of the group, or with null in the only one.
+/// Throws tessera::error where a device reads samples of a batch that are not in its process's part: of n samples that
+/// of rank r is even_part(n, ranks, r). The same in every process of the group, or with null in the only one.
 void require_own_samples(const plan& p, const process_group* group, index_t samples);
 
 } // namespace tessera::detail

@@ -12,7 +12,8 @@ namespace tessera {
 template <precision Math>
 struct in_precision;
 
-/// Refuses at compile time, naming layer, precision and backend, a network with an operator that the backend has nothing for.
+/// Refuses at compile time, naming layer, precision and backend, a network with an operator that the backend has
+/// nothing for.
 template <class Net, class B>
 struct check_backend {
     static constexpr int find() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that a device compresses, and the sum of those that all have sent: what runs these tasks of a plan on the processor.
+// Gradients that a device compresses, and the sum of those that all have sent: what runs these tasks of a plan on the
+// processor.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

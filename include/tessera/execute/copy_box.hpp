@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// A box of one dense tile and the same box of another, as nested rows: dimensions that are contiguous in both are merged.
+/// A box of one dense tile and the same box of another, as nested rows: dimensions that are contiguous in both are
+/// merged.
 struct box_copy {
     index_t count[max_rank] = {1, 1, 1, 1, 1};
     index_t from_stride[max_rank]{};

@@ -7,11 +7,12 @@
 
 namespace tessera {
 
-/// The devices are this thread's for as long as it lives. All that runs a plan on them, or reads or sets what sessions keep there, takes a turn: calls from
-/// several threads on one trainer, or on several that share devices, come one after the other. A call within a call is the same turn.
+/// The devices are this thread's for as long as it lives. All that runs a plan on them, or reads or sets what sessions
+/// keep there, takes a turn: calls from several threads on one trainer, or on several that share devices, come one
+/// after the other. A call within a call is the same turn.
 ///
-/// Over ranks the order of calls is the same in all processes, which threads that wait for one another would not keep: there a call that
-/// would have to wait throws tessera::error, but for those that ask the other processes nothing.
+/// Over ranks the order of calls is the same in all processes, which threads that wait for one another would not keep:
+/// there a call that would have to wait throws tessera::error, but for those that ask the other processes nothing.
 class device_turn {
 public:
     enum kind { meets, waits };

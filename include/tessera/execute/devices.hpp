@@ -11,17 +11,20 @@
 
 #include <concepts>
 #include <string>
+#include <utility>
 
 namespace tessera {
 
 /// The most devices that one process makes: each is a thread. A number above it is taken for a mistake.
 inline constexpr int max_local_devices = 256;
 
-/// A number of devices of this process, each a worker thread (device 0 is the thread that calls). Copies are handles on the same
-/// threads, so a temporary may be handed to a trainer; trainers that share them take turns (execute/device_turn.hpp).
+/// A number of devices of this process, each a worker thread (device 0 is the thread that calls). Copies are handles on
+/// the same threads, so a temporary may be handed to a trainer; trainers that share them take turns
+/// (execute/device_turn.hpp).
 class local_devices {
 public:
-    /// Throws tessera::error for less than one device, more than max_local_devices, or more threads than the system gives.
+    /// Throws tessera::error for less than one device, more than max_local_devices, or more threads than the system
+    /// gives.
     explicit local_devices(int count);
     /// The devices of a group of processes, of which this one has some: plans are for all of them.
     explicit local_devices(owned<process_group> group);
@@ -31,13 +34,13 @@ public:
 
     int count() const { return shared_->threads.all_devices(); }
     workers& threads() const { return shared_->threads; }
-    /// These devices, for `what`, which runs in one process alone. Throws tessera::error where they are those of a group.
+    /// These devices, for `what`, which runs in one process alone. Throws tessera::error where they are those of a
+    /// group.
     const local_devices& of_one_process(const char* what) const;
 
 private:
     struct shared {
-        shared(int count, owned<process_group> processes)
-            : group(static_cast<owned<process_group>&&>(processes)), threads(count, group.get()) {}
+        shared(int count, owned<process_group> processes) : group(std::move(processes)), threads(count, group.get()) {}
         owned<process_group> group;
         workers threads;
         std::atomic<int> handles{1};
@@ -53,7 +56,8 @@ concept PlannedStrategy = requires(const S& s) {
     { s.batch } -> std::convertible_to<index_t>;
 };
 
-/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, each in one way, whatever else is included.
+/// The backends of the umbrella headers: host.hpp defines the first, cuda.hpp the second, each in one way, whatever
+/// else is included.
 template <class Net>
 struct host_default;
 template <class Net>
@@ -92,8 +96,9 @@ struct choose_default<true, true> {
 
 } // namespace detail
 
-/// The backend that a trainer of a network uses unless told otherwise: that of the umbrella header which the source includes. It is an
-/// alias, so that sources of one program may differ in it, and the order of the headers does not count.
+/// The backend that a trainer of a network uses unless told otherwise: that of the umbrella header which the source
+/// includes. It is an alias, so that sources of one program may differ in it, and the order of the headers does not
+/// count.
 template <class Net>
 using default_backend = typename detail::choose_default < requires {
     sizeof(host_default<Net>);

@@ -20,7 +20,7 @@ TESSERA_INLINE local_devices::local_devices(int count) {
 
 TESSERA_INLINE local_devices::local_devices(owned<process_group> group) {
     const int each = group->devices_each();
-    shared_ = new shared(each, static_cast<owned<process_group>&&>(group));
+    shared_ = new shared(each, std::move(group));
 }
 
 TESSERA_INLINE local_devices::local_devices(const local_devices& other) : shared_(other.shared_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor walks a bound plan: every list is run in order and waits only where the plan says so. A device's communication stream has a
-// thread of its own, and so has its queue, which may go on when a run has ended.
+// The executor walks a bound plan: every list is run in order and waits only where the plan says so. A device's
+// communication stream has a thread of its own, and so has its queue, which may go on when a run has ended.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,28 +19,30 @@
 #include <climits>
 #include <concepts>
 #include <span>
+#include <utility>
 
 #include <sched.h>
 
 namespace tessera {
 
-/// Runs one bound plan, in arenas of its own or in those that several executors share; parameters lie in a store that they share.
+/// Runs one bound plan, in arenas of its own or in those that several executors share; parameters lie in a store that
+/// they share.
 template <RunsTasks B>
 class executor {
 public:
     /// `p` must be finished (bound, with waits and memory). Throws what the backend throws while it prepares tasks.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store,
              const link_speed& links = {})
-        : executor(backend, threads, static_cast<plan&&>(p), links) {
+        : executor(backend, threads, std::move(p), links) {
         require_room(backend_, plan_.arena_bytes);
         addresses_ = addresses(plan_, store, memory_of(backend_));
         prepare(g);
     }
-    /// The same in arenas that have room for the plan; executors that share them run one at a time, when finish() of the one before has returned,
-    /// and what one leaves there the next overwrites.
+    /// The same in arenas that have room for the plan; executors that share them run one at a time, when finish() of
+    /// the one before has returned, and what one leaves there the next overwrites.
     executor(B& backend, workers& threads, const graph_view& g, plan p, const parameter_store& store,
              const shared_arenas& arenas, const link_speed& links = {})
-        : executor(backend, threads, static_cast<plan&&>(p), links) {
+        : executor(backend, threads, std::move(p), links) {
         move_to(arenas, g, store);
     }
     executor(const executor&) = delete;
@@ -77,12 +79,14 @@ public:
     }
 
     /// One run of the plan, with the state of each of its steps. Afterwards the results lie in their tiles. Of a
-    /// plan with queues pushes to servers, updates and pulls may still be under way: the next run waits for each where it must, finish() for all.
-    /// Throws what a task throws, also one of the run before, and tessera::error for another number of states.
+    /// plan with queues pushes to servers, updates and pulls may still be under way: the next run waits for each where
+    /// it must, finish() for all. Throws what a task throws, also one of the run before, and tessera::error for another
+    /// number of states.
     void run(std::span<const run_state> states) { run_all<false>(states, nullptr); }
     void run(const run_state& state) { run(std::span<const run_state>(&state, 1)); }
-    /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as often as wanted. Throws what they
-    /// throw, and tessera::error for a plan of several steps or with queues, which runs whole.
+    /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as
+    /// often as wanted. Throws what they throw, and tessera::error for a plan of several steps or with queues, which
+    /// runs whole.
     void run_tasks(const run_state& state, int first, int last) {
         if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices || is_over_nodes()) {
             throw error("tessera: a plan of several steps, with queues or over nodes runs whole and not in parts");
@@ -98,24 +102,31 @@ public:
         run_all<false>(std::span<const run_state>(&state, 1), nullptr, first, last);
     }
     /// Waits until nothing is under way, so that parameters may be read and written. Throws what a transfer has thrown.
-    void finish() { queue_.get() != nullptr ? queue_->finish() : void(); }
-    /// Before the first run after parameters have been set or another plan has changed them: their shards go to the nodes that read them. All processes call
-    /// it.
+    void finish() {
+        if (queue_.get() != nullptr) {
+            queue_->finish();
+        }
+    }
+    /// Before the first run after parameters have been set or another plan has changed them: their shards go to the
+    /// nodes that read them. All processes call it.
     void share_parameters() {
         if (is_over_nodes()) {
             letters_.post_before();
             group()->meet(meeting::share_parameters);
         }
     }
-    /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their calls start and
-    /// end.) What a queue does after the run is written down until finish(), for which `measured` must be there.
+    /// The same with the clock read around every task, some 50 ns each. (Of a backend that queues its tasks: when their
+    /// calls start and end.) What a queue does after the run is written down until finish(), for which `measured` must
+    /// be there.
     void run(std::span<const run_state> states, simulation::timeline& measured) {
         spans_.resize(lists_.size());
         for (std::size_t l = 0; l < lists_.size(); ++l) {
             spans_[l].assign(lists_[l].size(), {});
         }
         measured.tasks.assign(plan_.tasks.size(), {});
-        group() != nullptr ? group()->meet(meeting::agree) : void(); // so that all begin at one moment
+        if (group() != nullptr) {
+            group()->meet(meeting::agree); // so that all begin at one moment
+        }
         const index_t begin = nanoseconds_now();
         measured.begin = begin;
         run_all<true>(states, &measured);
@@ -129,7 +140,9 @@ public:
                 measured.tasks[static_cast<std::size_t>(plan_.order[l][i])] = {s.start - begin, s.end - begin};
             }
         }
-        group() != nullptr ? agree_on_spans(measured) : void();
+        if (group() != nullptr) {
+            agree_on_spans(measured);
+        }
         for (std::size_t l = 0; l < lists_.size() && l < measured.device_busy.size(); ++l) {
             for (const int t : plan_.order[l]) {
                 const simulation::task_span& s = measured.tasks[static_cast<std::size_t>(t)];
@@ -171,7 +184,7 @@ private:
     };
 
     executor(B& backend, workers& threads, plan p, const link_speed& links)
-        : plan_(static_cast<plan&&>(p)), backend_(backend), threads_(threads), links_(links),
+        : plan_(std::move(p)), backend_(backend), threads_(threads), links_(links),
           lists_(static_cast<std::size_t>(plan_.lists())), parts_(lists_.size()), streams_(threads_of_streams(plan_)),
           spins_(threads.spins(streams_)),
           sleeps_(streams_ > 1 && threads.is_crowded(streams_) && threads.group() == nullptr) {
@@ -286,7 +299,9 @@ private:
         }
         const run_state& state = states[0];
         const bool guards = is_guarded && state.report != nullptr;
-        guards ? guard_.begin() : void();
+        if (guards) {
+            guard_.begin();
+        }
         if (group() == nullptr) {
             for (std::size_t l = 0; l < done_.size(); ++l) {
                 done_[l].value.store(parts_[l].begin, std::memory_order_relaxed);
@@ -316,7 +331,9 @@ private:
             run_between(backend_, addresses_, state, first, last, [&] {
                 queues_in_group() ? queue_tasks<Timed>(state, measured, first, last) : threads_.run(body, streams_);
             });
-            group() != nullptr ? group()->meet(meeting::end_run) : void();
+            if (group() != nullptr) {
+                group()->meet(meeting::end_run);
+            }
         } catch (const std::exception& e) {
             if (group() != nullptr) {
                 group()->fail(group()->name_of(group()->rank()) + " has failed: " + e.what());
@@ -331,7 +348,9 @@ private:
         if (queue_->failed()) {
             queue_->finish();
         }
-        guards ? guard_.end(*state.report) : void();
+        if (guards) {
+            guard_.end(*state.report);
+        }
     }
 
     /// In a group, of a backend that queues its tasks: this thread hands it all of them, of which it queues what its
@@ -354,7 +373,8 @@ private:
         }
     }
 
-    /// Each process has seen when its own tasks ran. Times count from where all began together, as clocks of nodes differ.
+    /// Each process has seen when its own tasks ran. Times count from where all began together, as clocks of nodes
+    /// differ.
     void agree_on_spans(simulation::timeline& measured) {
         std::vector<double> all;
         for (std::size_t i = 0; i < plan_.tasks.size(); ++i) {
@@ -444,8 +464,9 @@ private:
         }
     }
 
-    /// Waits until a list has finished so many tasks, or a device has failed. With two streams on too few cores a thread that waits lets others
-    /// have its core and then sleeps, so that it is there at once, before a task that computes has ended, when it is woken.
+    /// Waits until a list has finished so many tasks, or a device has failed. With two streams on too few cores a
+    /// thread that waits lets others have its core and then sleeps, so that it is there at once, before a task that
+    /// computes has ended, when it is woken.
     void await(int list, int count) {
         if (group() != nullptr) {
             await_others(list, count);
@@ -507,7 +528,8 @@ private:
     static constexpr index_t patience = 200'000;    ///< ns; a sleeper takes about 50,000 to wake
     static constexpr index_t long_wait = 2'000'000; ///< ns; for another process of the node: the core may be wanted
 
-    /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free meanwhile.
+    /// Waits until a transfer has ended, or something has failed. A long wait is for a slow link: the core is free
+    /// meanwhile.
     void await_transfer(const transfer_queue::wait& w) {
         const index_t began = nanoseconds_now();
         for (int i = 0; !queue_->is_done(w) && !threads_.failed(); ++i) {
@@ -520,7 +542,9 @@ private:
                 sched_yield();
             } else {
                 detail::nap(began);
-                group() != nullptr ? group()->look(began, -1, [] { return "a transfer"; }) : void();
+                if (group() != nullptr) {
+                    group()->look(began, -1, [] { return "a transfer"; });
+                }
             }
         }
     }

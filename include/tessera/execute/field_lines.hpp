@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as lists of lines, a name and a text for each field: what processes and files compare, and in what words they say where two values differ.
+// Values as lists of lines, a name and a text for each field: what processes and files compare, and in what words they
+// say where two values differ.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -93,7 +94,9 @@ public:
         } else if constexpr (Described<T>) {
             T::each_field([&](const char* field, auto member, const field_facts& f) {
                 if constexpr (can_add<std::remove_cvref_t<decltype(x.*member)>>()) {
-                    f.permits ? void() : add(name.empty() ? std::string(field) : name + "." + field, x.*member);
+                    if (!f.permits) {
+                        add(name.empty() ? std::string(field) : name + "." + field, x.*member);
+                    }
                 }
             });
         } else {
@@ -163,8 +166,8 @@ std::size_t place_of_line(const std::vector<field_line>& all, const std::string&
 
 } // namespace detail
 
-/// In which fields two values differ, the first `most` of them, each with both values: "optimizer.momentum is 0.9 on rank 1 and 0 on rank 0"; empty
-/// where they do not.
+/// In which fields two values differ, the first `most` of them, each with both values: "optimizer.momentum is 0.9 on
+/// rank 1 and 0 on rank 0"; empty where they do not.
 std::string difference_of(const owner_of_lines& a, const owner_of_lines& b, int most = 3);
 
 } // namespace tessera

@@ -22,7 +22,9 @@ TESSERA_INLINE std::uint64_t hash_of_bytes(const void* data, std::size_t bytes) 
     for (; bytes >= sizeof lanes; bytes -= sizeof lanes, at += sizeof lanes) {
         take(sizeof lanes);
     }
-    bytes > 0 ? take(bytes) : void();
+    if (bytes > 0) {
+        take(bytes);
+    }
     return op::mix(lanes[0] ^ op::mix(lanes[1] ^ op::mix(lanes[2] ^ op::mix(lanes[3] ^ length))));
 }
 

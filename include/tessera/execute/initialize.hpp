@@ -31,8 +31,8 @@ struct parameter_numbers {
 /// What numbers of a parameter are drawn by: of the seed and of its path, whatever else is in the network.
 std::uint64_t key_of_path(std::uint64_t seed, std::string_view path);
 
-/// Makes the rows of a matrix orthogonal and as long as 1, twice by Gram's and Schmidt's procedure, which leaves nothing but rounding. There are at most
-/// as many rows as columns.
+/// Makes the rows of a matrix orthogonal and as long as 1, twice by Gram's and Schmidt's procedure, which leaves
+/// nothing but rounding. There are at most as many rows as columns.
 void make_orthogonal(std::vector<double>& m, std::size_t rows, std::size_t columns);
 
 /// A matrix of `rows` rows with orthogonal rows, or columns where these are fewer, of normal numbers from `first` on.
@@ -44,10 +44,11 @@ index_t fan_out_of(const parameter_node& p);
 
 } // namespace detail
 
-/// Initial values of a parameter, all its elements in row-major order, or the first of them, by parameter_node::initial. Each is a function of the
-/// seed, the parameter's path (net/paths.hpp) and its index alone, whatever the strategy and the rest of the network; orthogonal ones of all indices, and
-/// they are drawn whole. The usual ones: weights and biases of convolutions and linear layers uniform in +-1/sqrt(fan_in), as in PyTorch; gamma 1 and beta 0 of norms, running
-/// mean 0 and running variance 1; tables uniform in +-1/sqrt(their columns).
+/// Initial values of a parameter, all its elements in row-major order, or the first of them, by
+/// parameter_node::initial. Each is a function of the seed, the parameter's path (net/paths.hpp) and its index alone,
+/// whatever the strategy and the rest of the network; orthogonal ones of all indices, and they are drawn whole. The
+/// usual ones: weights and biases of convolutions and linear layers uniform in +-1/sqrt(fan_in), as in PyTorch; gamma 1
+/// and beta 0 of norms, running mean 0 and running variance 1; tables uniform in +-1/sqrt(their columns).
 void initialize(const parameter_node& p, std::string_view path, std::uint64_t seed, std::span<float> values);
 
 /// Of one parameter of a network; for all of them paths_of() finds the paths at once.

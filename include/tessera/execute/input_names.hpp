@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of a network's inputs as types, for the messages of feeds that do not fit. Nothing here is instantiated for feeds that do.
+// The names of a network's inputs as types, for the messages of feeds that do not fit. Nothing here is instantiated for
+// feeds that do.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -7,10 +7,12 @@
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/store.hpp"
 
+#include <utility>
+
 namespace tessera {
 
-/// A `Jobs` for every plan, by its addresses, made when it is first asked for. Threads may ask at the same time; what they put in, they put in
-/// under the lock.
+/// A `Jobs` for every plan, by its addresses, made when it is first asked for. Threads may ask at the same time; what
+/// they put in, they put in under the lock.
 template <class Jobs>
 class jobs_by_plan {
 public:
@@ -31,7 +33,7 @@ public:
         std::size_t kept = 0;
         for (auto& e : plans_) {
             if (e->where != &where) {
-                plans_[kept++] = static_cast<owned<entry>&&>(e);
+                plans_[kept++] = std::move(e);
             }
         }
         plans_.resize(kept);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store keeps between steps, piece by piece as devices hold it: for files that no process has to hold whole (io/checkpoint.hpp).
+// What a store keeps between steps, piece by piece as devices hold it: for files that no process has to hold whole
+// (io/checkpoint.hpp).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,9 +9,12 @@
 #include "tessera/execute/stored_values.hpp"
 #include "tessera/execute/streamed_copy.hpp"
 
+#include <utility>
+
 namespace tessera {
 
-/// Elements of a parameter, or of a number that the optimizer keeps for each of its elements, that lie together on devices.
+/// Elements of a parameter, or of a number that the optimizer keeps for each of its elements, that lie together on
+/// devices.
 struct kept_piece {
     box region;               ///< of the parameter
     interval elements;        ///< of the region's, in row-major order: all of them, or a slice
@@ -38,8 +42,8 @@ using kept_source = function_ref<void(kept_sink&)>;
 
 namespace detail {
 
-/// Calls body(box, first) for the boxes of which these elements of a region, counted row-major, consist: at most 2*rank - 1, the elements of each consecutive from
-/// `first` on.
+/// Calls body(box, first) for the boxes of which these elements of a region, counted row-major, consist: at most 2*rank
+/// - 1, the elements of each consecutive from `first` on.
 template <class Body>
 void for_each_box(const box& region, interval elements, Body&& body, int d = 0, index_t before = 0) {
     if (elements.empty()) {
@@ -82,8 +86,9 @@ inline bool lies_plain(const stored_region& r) { return r.form.format == 0; }
 /// All pieces; regions that several operators keep may overlap.
 std::vector<kept_piece> pieces_of(const parameter_store& store, int parameter, int state);
 
-/// Copies the elements of a piece that lie in the box `to` into `out`, which holds all of that box, row-major: in one pass where they lie plain in memory of the
-/// processor. Of copies it takes the one of a device of this process, where there is one.
+/// Copies the elements of a piece that lie in the box `to` into `out`, which holds all of that box, row-major: in one
+/// pass where they lie plain in memory of the processor. Of copies it takes the one of a device of this process, where
+/// there is one.
 template <class B>
 void copy_piece(B& backend, const parameter_store& store, int parameter, int state, const kept_piece& piece,
                 const box& to, float* out, const process_group* group) {
@@ -146,7 +151,8 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
     }
 }
 
-/// Puts numbers where devices of this process keep them, or the node's copy of those of devices on other nodes; those of a format when all have come.
+/// Puts numbers where devices of this process keep them, or the node's copy of those of devices on other nodes; those
+/// of a format when all have come.
 template <class B>
 class store_sink final : public kept_sink {
 public:
@@ -174,7 +180,7 @@ public:
                         mine.numbers.resize(static_cast<std::size_t>(mine.elements.size()));
                     }
                 }
-                slices_.push_back(static_cast<slice&&>(mine));
+                slices_.push_back(std::move(mine));
                 of_.push_back(static_cast<int>(formatted_.size()));
             }
             if (any && !lies_plain(r)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of the learning rate: functions from the number of the step, counted from 0, to the rate of that step. Any callable of the
-// user's own with that signature serves as well.
+// Schedules of the learning rate: functions from the number of the step, counted from 0, to the rate of that step. Any
+// callable of the user's own with that signature serves as well.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace tessera {
 
@@ -30,9 +31,9 @@ struct step_decay {
     double operator()(std::uint64_t step) const;
 };
 
-/// Half a cosine from `rate` down to `last` over the steps after the warm-up until `steps`, then `last` (Loshchilov and Hutter, "SGDR",
-/// ICLR 2017, without restarts). In the warm-up the rate rises in equal steps, rate * (step + 1) / warm_up (Goyal et al. 2017).
-/// Throws tessera::error where the warm-up leaves no steps.
+/// Half a cosine from `rate` down to `last` over the steps after the warm-up until `steps`, then `last` (Loshchilov and
+/// Hutter, "SGDR", ICLR 2017, without restarts). In the warm-up the rate rises in equal steps, rate * (step + 1) /
+/// warm_up (Goyal et al. 2017). Throws tessera::error where the warm-up leaves no steps.
 struct cosine_decay {
     double rate = 0.01;
     std::uint64_t steps = 1; ///< of the whole training, warm-up included
@@ -42,8 +43,8 @@ struct cosine_decay {
     double operator()(std::uint64_t step) const;
 };
 
-/// last + (rate - last) * (1 - step / steps)^power until `steps`, then `last`: a straight line for power 1. Throws tessera::error for 0 steps and a
-/// power that is not above 0.
+/// last + (rate - last) * (1 - step / steps)^power until `steps`, then `last`: a straight line for power 1. Throws
+/// tessera::error for 0 steps and a power that is not above 0.
 struct polynomial_decay {
     double rate = 0.01;
     std::uint64_t steps = 1;
@@ -53,8 +54,9 @@ struct polynomial_decay {
     double operator()(std::uint64_t step) const;
 };
 
-/// A linear warm-up before any schedule: in step t < steps its first rate times from + (1 - from) * (t + 1) / steps, so that the last step of the warm-up has that rate
-/// whole, and from then on the schedule from its beginning: ts::warm_up{500, ts::step_decay{...}}. A schedule is any callable from a step to a rate.
+/// A linear warm-up before any schedule: in step t < steps its first rate times from + (1 - from) * (t + 1) / steps, so
+/// that the last step of the warm-up has that rate whole, and from then on the schedule from its beginning:
+/// ts::warm_up{500, ts::step_decay{...}}. A schedule is any callable from a step to a rate.
 template <class Schedule>
 struct warm_up {
     std::uint64_t steps = 0;
@@ -74,7 +76,8 @@ warm_up(std::uint64_t, Schedule) -> warm_up<Schedule>;
 template <class Schedule>
 warm_up(std::uint64_t, Schedule, double) -> warm_up<Schedule>;
 
-/// One schedule for `steps` steps, then another from its beginning: ts::in_turn{1000, ts::constant_rate{0.1}, ts::cosine_decay{...}}.
+/// One schedule for `steps` steps, then another from its beginning: ts::in_turn{1000, ts::constant_rate{0.1},
+/// ts::cosine_decay{...}}.
 template <class First, class Second>
 struct in_turn {
     std::uint64_t steps = 0;
@@ -88,12 +91,13 @@ struct in_turn {
 template <class First, class Second>
 in_turn(std::uint64_t, First, Second) -> in_turn<First, Second>;
 
-/// Any schedule behind one type; empty where there is none. (std::function would do; <functional> costs 0.1 s to include.)
+/// Any schedule behind one type; empty where there is none. (std::function would do; <functional> costs 0.1 s to
+/// include.)
 class rate_schedule {
 public:
     rate_schedule() = default;
     template <class Schedule>
-    explicit rate_schedule(Schedule schedule) : kept_(new holder<Schedule>(static_cast<Schedule&&>(schedule))) {}
+    explicit rate_schedule(Schedule schedule) : kept_(new holder<Schedule>(std::forward<Schedule>(schedule))) {}
 
     explicit operator bool() const { return static_cast<bool>(kept_); }
     double operator()(std::uint64_t step) { return kept_->rate(step); }
@@ -108,7 +112,7 @@ private:
     };
     template <class Schedule>
     struct holder final : any_schedule {
-        explicit holder(Schedule&& s) : schedule(static_cast<Schedule&&>(s)) {}
+        explicit holder(Schedule&& s) : schedule(std::forward<Schedule>(s)) {}
         double rate(std::uint64_t step) override { return static_cast<double>(schedule(step)); }
         Schedule schedule;
     };

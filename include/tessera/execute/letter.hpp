@@ -12,7 +12,8 @@
 
 namespace tessera {
 
-/// A place in memory that all processes of a group have, each node its own: the number of the piece, equal everywhere, and the bytes before it.
+/// A place in memory that all processes of a group have, each node its own: the number of the piece, equal everywhere,
+/// and the bytes before it.
 struct shared_place {
     std::uint64_t piece = 0;
     std::uint64_t offset = 0;
@@ -29,8 +30,9 @@ struct letter_rows {
     const std::byte* from = nullptr; ///< in this process
 };
 
-/// One for a node, made once and sent in every run: rows, whose numbers are those that lie there when it is sent, into the same place of the node, and then a
-/// number that is greater each time. It must live until it has gone (process_group::meet).
+/// One for a node, made once and sent in every run: rows, whose numbers are those that lie there when it is sent, into
+/// the same place of the node, and then a number that is greater each time. It must live until it has gone
+/// (process_group::meet).
 struct letter {
     /// What the number is put into.
     enum class signal : std::uint8_t {
@@ -38,7 +40,8 @@ struct letter {
         list, ///< tasks of a list that have finished
         flag, ///< a 64-bit number in shared memory
     };
-    /// Bytes: between two letters a more urgent one goes; and longer ones MPI would ask for leave to send, which waits behind what comes the other way.
+    /// Bytes: between two letters a more urgent one goes; and longer ones MPI would ask for leave to send, which waits
+    /// behind what comes the other way.
     static constexpr index_t longest = index_t{56} << 10;
 
     int node = 0;
@@ -49,7 +52,8 @@ struct letter {
     shared_place flag;
 
     index_t bytes() const;
-    /// Adds bytes [begin, end) of a piece of memory that lies at `base` here; equal ones at equal distances are one entry.
+    /// Adds bytes [begin, end) of a piece of memory that lies at `base` here; equal ones at equal distances are one
+    /// entry.
     void add(const std::byte* base, shared_place at, index_t begin, index_t end);
 };
 

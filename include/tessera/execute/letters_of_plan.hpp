@@ -29,13 +29,18 @@ public:
     letters_of_plan() = default;
     letters_of_plan(const letters_of_plan&) = delete;
     letters_of_plan& operator=(const letters_of_plan&) = delete;
-    ~letters_of_plan() { group_ != nullptr ? group_->withdraw() : void(); }
+    ~letters_of_plan() {
+        if (group_ != nullptr) {
+            group_->withdraw();
+        }
+    }
 
     /// Writes those of this process's tasks. `traffic` is that of the plan, whose tiles lie where `where` says.
     void write(const plan& p, const addresses& where, const node_traffic& traffic, process_group& group);
     /// All nodes wait for these points.
     void tell_all(const plan& p, const std::vector<wait_for>& points);
-    /// Where the queue keeps which of its items, and what for them alone, has come; `items`: its tasks. `run` has the number of the present run.
+    /// Where the queue keeps which of its items, and what for them alone, has come; `items`: its tasks. `run` has the
+    /// number of the present run.
     void signal(const std::vector<int>& items, shared_place done, shared_place arrivals,
                 const std::atomic<std::uint64_t>& run);
 

@@ -5,6 +5,8 @@
 
 #include "tessera/execute/letters_of_plan.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE void letters_of_plan::bundle::post(std::uint64_t finished, const run_state& state) const {
@@ -124,7 +126,7 @@ TESSERA_INLINE void letters_of_plan::add(const plan& p, const addresses& where, 
             }
         }
     }
-    to.letters.push_back(static_cast<letter&&>(l));
+    to.letters.push_back(std::move(l));
 }
 
 TESSERA_INLINE void letters_of_plan::says_done(const plan& p, int task, letter& l) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a network.
+// Slow links between the devices of a process, for those who want to see on one machine what a strategy gains over a
+// network.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -31,7 +32,8 @@ namespace detail {
 /// Tasks that wait for their transfers before they are run.
 class slowed_tasks {
 public:
-    /// The task after a delay; may be called by several threads at a time. What is returned is good as long as this object.
+    /// The task after a delay; may be called by several threads at a time. What is returned is good as long as this
+    /// object.
     runnable after(index_t delay, runnable what);
 
 private:

@@ -17,15 +17,18 @@ namespace tessera {
 /// What a task has to do with losses.
 enum class guarded_role : std::uint8_t {
     nothing,
-    loss,   ///< writes rows of a loss
-    change, ///< writes parameters, or takes part in compressing gradients (see residuals): waits for the losses of its step, and is left out where one is not finite
-    early,  ///< writes a state before the losses are known (running statistics): what it overwrites is kept
+    loss, ///< writes rows of a loss
+    /// writes parameters, or takes part in compressing gradients (see residuals): waits for the losses of its step, and
+    /// is left out where one is not finite
+    change,
+    early, ///< writes a state before the losses are known (running statistics): what it overwrites is kept
 };
 
-/// The guard of one plan whose tiles lie in memory of the processor. A step's changes wait for all of its losses, which come before them in the
-/// plan's order, and which nearly all of them depend on anyway: all devices then agree on whether there is a step. In a plan of several steps,
-/// those before the first loss that is not finite are taken, that step and the later ones are not: parameters, the optimizer's state and running
-/// statistics are then what they were before that step.
+/// The guard of one plan whose tiles lie in memory of the processor. A step's changes wait for all of its losses, which
+/// come before them in the plan's order, and which nearly all of them depend on anyway: all devices then agree on
+/// whether there is a step. In a plan of several steps, those before the first loss that is not finite are taken, that
+/// step and the later ones are not: parameters, the optimizer's state and running statistics are then what they were
+/// before that step.
 class loss_guard {
 public:
     loss_guard() = default;

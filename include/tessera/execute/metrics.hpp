@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good predictions are, as values that add up over batches: the best classes of a row, accuracy among the best k, confusion matrices with mean
-// intersection over union, perplexity.
+// How good predictions are, as values that add up over batches: the best classes of a row, accuracy among the best k,
+// confusion matrices with mean intersection over union, perplexity.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -45,8 +45,8 @@ bool comes_first(const ranked_class& a, const ranked_class& b);
 
 } // namespace detail
 
-/// The k classes with the largest logits of every row, the largest first; rows one after the other. A position of a sequence and a pixel are rows. Throws
-/// tessera::error unless 1 <= k <= classes.
+/// The k classes with the largest logits of every row, the largest first; rows one after the other. A position of a
+/// sequence and a pixel are rows. Throws tessera::error unless 1 <= k <= classes.
 std::vector<ranked_class> top_k(const prediction& logits, index_t k);
 
 /// How often the label is among the k classes with the largest logits.
@@ -80,7 +80,8 @@ public:
     index_t count(index_t truth, index_t taken) const;
     /// The share of rows that were taken for what they are.
     double accuracy() const;
-    /// Of the rows that are of a class or were taken for it, the share that is both (Jaccard's index); NaN where there are none.
+    /// Of the rows that are of a class or were taken for it, the share that is both (Jaccard's index); NaN where there
+    /// are none.
     double intersection_over_union(index_t c) const;
     /// The mean over the classes that occur.
     double mean_intersection_over_union() const;

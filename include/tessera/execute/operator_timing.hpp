@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-benchmarks of operators in shards: how long their forward and backward runs take, and each task, beside what a simulation predicts.
+// Micro-benchmarks of operators in shards: how long their forward and backward runs take, and each task, beside what a
+// simulation predicts.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,6 +12,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -39,16 +41,17 @@ operator_prediction predict_parts(const Sharded& op, Simulate simulate) {
 
 } // namespace detail
 
-/// What the forward and the backward run of a sharded<...> would take on a machine: the very plan that it runs, simulated. Without
-/// measured `times` by the rooflines of the machine's devices. Throws tessera::error for a machine of too few devices.
+/// What the forward and the backward run of a sharded<...> would take on a machine: the very plan that it runs,
+/// simulated. Without measured `times` by the rooflines of the machine's devices. Throws tessera::error for a machine
+/// of too few devices.
 template <class Sharded>
 operator_prediction predict_operator(const Sharded& op, const cluster& on, const simulation::task_times& times = {}) {
     return detail::predict_parts(
         op, [&](const plan& part, int) { return simulation::simulate(op.network(), part, on, times); });
 }
 
-/// One row of a table of micro-benchmarks. Times are seconds; rates are floating-point operations of the whole operators in a second, what
-/// shards compute twice not counted.
+/// One row of a table of micro-benchmarks. Times are seconds; rates are floating-point operations of the whole
+/// operators in a second, what shards compute twice not counted.
 struct operator_timing {
     std::string name;  ///< of the operator, or of all in a chain
     std::string input; ///< extents of what is read
@@ -160,8 +163,8 @@ operator_timing time_operator(Sharded& op, const timing_options& o = {}, Clock&&
     return row;
 }
 
-/// Times every task of a sharded<...> in runs of forward and backward together: `o.most` of them, unless `o.seconds` are over before; one there
-/// is always. Where a backend queues its tasks, of their calls.
+/// Times every task of a sharded<...> in runs of forward and backward together: `o.most` of them, unless `o.seconds`
+/// are over before; one there is always. Where a backend queues its tasks, of their calls.
 template <class Sharded, class Clock = machine_clock>
 std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.most = 200},
                                     const operator_prediction* predicted = nullptr, Clock&& clock = {}) {
@@ -189,9 +192,9 @@ std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.mos
         row.what = detail::key_of_task(op.network(), tasks[i]);
         row.kind = to_text(tasks[i].kind);
         row.device = tasks[i].device;
-        row.measured = timing_of(static_cast<std::vector<double>&&>(seconds[i]));
+        row.measured = timing_of(std::move(seconds[i]));
         row.predicted = predicted != nullptr ? static_cast<double>(predicted->nanoseconds_of(i)) * 1e-9 : 0;
-        rows.push_back(static_cast<task_timing&&>(row));
+        rows.push_back(std::move(row));
     }
     return rows;
 }

@@ -74,7 +74,9 @@ public:
             joined_.assign(static_cast<std::size_t>(bytes), std::byte{0});
             std::byte* at = joined_.data();
             for (const held_bytes& x : all) {
-                group_->owns(x.device) ? backend_.read(x.device, x.at, x.bytes, at) : void();
+                if (group_->owns(x.device)) {
+                    backend_.read(x.device, x.at, x.bytes, at);
+                }
                 at += x.bytes;
             }
             group_->join(joined_);

@@ -34,7 +34,8 @@ public:
         for (const int number : tiles_) {
             const tile& t = p.tiles[static_cast<std::size_t>(number)];
             piece_.resize(static_cast<std::size_t>(t.region.volume()));
-            // The format is that of the tile whose memory it is; behind a flatten that has other dimensions, and the same order of elements.
+            // The format is that of the tile whose memory it is; behind a flatten that has other dimensions, and the
+            // same order of elements.
             const int root = p.root(number);
             backend.to_plain(p.tiles[static_cast<std::size_t>(root)], memory[root], piece_.data());
             box_copy(t.region, t.region, all).apply(piece_.data(), out.data(), false, reducer::sum);

@@ -27,8 +27,8 @@ struct prediction_setting {
     strategy how;
 };
 
-/// Parameters stay where the whole strategy stores them; without a backward pass there are no micro-batches and no stages that wait for each other. It
-/// all runs where the first micro-batch does.
+/// Parameters stay where the whole strategy stores them; without a backward pass there are no micro-batches and no
+/// stages that wait for each other. It all runs where the first micro-batch does.
 prediction_setting setting_for(const graph_view& g, const strategy& s, const std::vector<int>& wanted);
 
 /// What a network is usually asked for: what goes into its first loss; without one what its last operator makes.

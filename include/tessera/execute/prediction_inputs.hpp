@@ -86,8 +86,9 @@ constexpr bool check_prediction_feeds() {
     return true;
 }
 
-/// Calls predict(inputs, tensor) with the inputs that a tensor of Net is made of, in the network's order, from `samples`: anything with `inputs`, feeds by name,
-/// or a list of the network's inputs, all or those that are needed. Throws tessera::error where integers are handed in for numbers or the other way round.
+/// Calls predict(inputs, tensor) with the inputs that a tensor of Net is made of, in the network's order, from
+/// `samples`: anything with `inputs`, feeds by name, or a list of the network's inputs, all or those that are needed.
+/// Throws tessera::error where integers are handed in for numbers or the other way round.
 template <class Net, int Tensor, class T, class Predict>
 auto with_prediction_inputs(const graph_view& g, const T& samples, Predict&& predict) {
     constexpr auto read = inputs_read<Net, Tensor>();
@@ -95,7 +96,9 @@ auto with_prediction_inputs(const graph_view& g, const T& samples, Predict&& pre
         const std::span<const input_data> all(samples);
         std::vector<input_data> needed;
         for (std::size_t i = 0; i < all.size() && all.size() == read.size(); ++i) {
-            read[i] ? needed.push_back(all[i]) : void();
+            if (read[i]) {
+                needed.push_back(all[i]);
+            }
         }
         return predict(all.size() == read.size() ? std::span<const input_data>(needed) : all, Tensor);
     } else {

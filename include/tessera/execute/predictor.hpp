@@ -14,21 +14,24 @@ struct predictor_options {
         session{}; ///< `seed` of the initial weights, `device_memory` of each lane with the weights, `measure`, `profile`, `fuse`
 };
 
-/// Predicts with a network from any number of threads at the same time, without locks of theirs: each call runs the whole network on the thread that calls. Weights
-/// are there once, arenas once for each call that is under way (serving_session). What it says is what a trainer of the same weights on one device says: to the last bit on the reference backend, elsewhere up to the order of sums, for a plan for predictions alone may choose other kernels.
+/// Predicts with a network from any number of threads at the same time, without locks of theirs: each call runs the
+/// whole network on the thread that calls. Weights are there once, arenas once for each call that is under way
+/// (serving_session). What it says is what a trainer of the same weights on one device says: to the last bit on the
+/// reference backend, elsewhere up to the order of sums, for a plan for predictions alone may choose other kernels.
 template <class Net, class B = default_backend<Net>>
 class predictor {
 public:
-    /// For batches of at most `batch` samples at a time, with initial weights, which change() replaces by those of a checkpoint or another file:
-    /// server.change([](auto& values) { ts::io::load_weights(values, "model.safetensors"); }). Throws tessera::error for less than no lanes, and
-    /// where `device_memory` is not enough.
+    /// For batches of at most `batch` samples at a time, with initial weights, which change() replaces by those of a
+    /// checkpoint or another file: server.change([](auto& values) { ts::io::load_weights(values, "model.safetensors");
+    /// }). Throws tessera::error for less than no lanes, and where `device_memory` is not enough.
     explicit predictor(index_t batch, const predictor_options& options = {})
         : described_(tessera::describe<Net>(batch)),
           backend_(make_backend<B, operators_of<Net>>(optimizer(sgd{}), options.session)),
           session_(described_.view(), options.session, backend_, options.lanes) {
         static_assert(check_backend<Net, B>::test() || true);
     }
-    /// With the weights and running statistics that a trainer has now (its averages, while it uses them), copied: the training may go on meanwhile.
+    /// With the weights and running statistics that a trainer has now (its averages, while it uses them), copied: the
+    /// training may go on meanwhile.
     template <class Other>
     explicit predictor(trainer<std::type_identity_t<Net>, Other>& from, const predictor_options& options = {})
         : predictor(from.batch(), options) {
@@ -61,7 +64,8 @@ public:
         return predict<L>(named_batch<First, Names...>(first, inputs...));
     }
 
-    /// From now on the weights that a trainer has now. Predictions that are under way end first, and have the old ones whole.
+    /// From now on the weights that a trainer has now. Predictions that are under way end first, and have the old ones
+    /// whole.
     template <class Other>
     void take(trainer<Net, Other>& from) {
         std::vector<std::vector<float>> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one of them fails. How they
-// come to share memory is for who makes the group (ranks/mpi.hpp).
+// Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one
+// of them fails. How they come to share memory is for who makes the group (ranks/mpi.hpp).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -124,12 +124,14 @@ struct group_page {
     list_counter lists[max_group_lists]; ///< of the plan that runs
 };
 
-/// The processes that run one plan together, each with as many of its devices: rank r has the devices from r * devices_each() on. All of them do the
-/// same with it in the same order: make the same sessions, take the same steps. Whoever waits for another looks, too, whether that one is still
-/// there and for how long it has waited, so that no process waits for ever.
+/// The processes that run one plan together, each with as many of its devices: rank r has the devices from r *
+/// devices_each() on. All of them do the same with it in the same order: make the same sessions, take the same steps.
+/// Whoever waits for another looks, too, whether that one is still there and for how long it has waited, so that no
+/// process waits for ever.
 ///
-/// Processes of one node share memory. Every node has a page of its own, and memory for the arenas of all devices; what is written on another node comes
-/// by letters, which a thread of each process sends and takes in. Times of a page are those of its node's clock.
+/// Processes of one node share memory. Every node has a page of its own, and memory for the arenas of all devices; what
+/// is written on another node comes by letters, which a thread of each process sends and takes in. Times of a page are
+/// those of its node's clock.
 class process_group {
 public:
     process_group(const process_group&) = delete;
@@ -152,13 +154,14 @@ public:
     bool is_first_here() const { return first_here() == rank_; }
     int first_here() const { return first_of(node()); }
     int first_of(int node) const;
-    /// Whether this process writes, for its node, what all are given for a device: its own, and the first one those of other nodes.
+    /// Whether this process writes, for its node, what all are given for a device: its own, and the first one those of
+    /// other nodes.
     bool writes_for(int device) const { return owns(device) || (!is_here(owner(device)) && is_first_here()); }
     /// The nodes of the first `devices` devices.
     std::vector<int> nodes_of_devices(int devices) const;
 
-    /// Memory that all processes see, near `owner`, aligned to `arena_alignment`, with zeros where `owner` is on this node: each node has its own. All call it. Throws
-    /// tessera::error where there is none.
+    /// Memory that all processes see, near `owner`, aligned to `arena_alignment`, with zeros where `owner` is on this
+    /// node: each node has its own. All call it. Throws tessera::error where there is none.
     virtual void* share(int owner, index_t bytes) = 0;
     /// Gives it back; all call it. After a failure the memory stays until the process ends.
     virtual void unshare(void* memory) noexcept = 0;
@@ -167,8 +170,9 @@ public:
 
     /// The place of an address in such memory.
     virtual shared_place place_of(const void*) { return {}; }
-    /// Sends a letter to its node, with `value` for its signal, and what the run's report (or null) has found. It is gone when all processes have met
-    /// after it: in one process's order of calls what comes before a meeting arrives before it.
+    /// Sends a letter to its node, with `value` for its signal, and what the run's report (or null) has found. It is
+    /// gone when all processes have met after it: in one process's order of calls what comes before a meeting arrives
+    /// before it.
     virtual void post(const letter&, std::uint64_t /*value*/, const run_report*) {}
     /// Before letters are gone: after a failure some may not have been sent, and are not any more.
     virtual void withdraw() {}
@@ -176,17 +180,19 @@ public:
     void set_reports(run_report* two) { reports_ = two; }
     const run_report* reports() const { return reports_; }
 
-    /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or not come in time, or where they
-    /// have come for different things or with different numbers.
+    /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or
+    /// not come in time, or where they have come for different things or with different numbers.
     void meet(meeting what, std::uint64_t number = 0);
     /// The same for destructors: false where meet() throws.
     bool meets(meeting what, std::uint64_t number = 0) noexcept;
-    /// The same where the number is a hash of a value: `lines` says that value, a line for each field (field_lines::text()), and is asked only where
-    /// numbers differ. group_error then says in which fields the values of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of
-    /// every meeting; where they differ rank 0 sends its lines to all.
+    /// The same where the number is a hash of a value: `lines` says that value, a line for each field
+    /// (field_lines::text()), and is asked only where numbers differ. group_error then says in which fields the values
+    /// of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of every meeting; where
+    /// they differ rank 0 sends its lines to all.
     void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines);
 
-    /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call it, with as many.
+    /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call
+    /// it, with as many.
     void agree_on_most(std::span<double> values);
     /// Gives all processes the bytes of rank 0. All call it.
     void take_from_first(std::string& bytes);
@@ -201,9 +207,9 @@ public:
     /// Throws what fail() was told.
     [[noreturn]] void throw_failure() const;
 
-    /// For loops that wait for others: looks, at most every few milliseconds, for processes that have ended, and for the deadline of a wait that began
-    /// at `began` (ns). Fails the group where it finds one, with `waits()`, which says what is waited for; `on`: the rank that does
-    /// it, or -1.
+    /// For loops that wait for others: looks, at most every few milliseconds, for processes that have ended, and for
+    /// the deadline of a wait that began at `began` (ns). Fails the group where it finds one, with `waits()`, which
+    /// says what is waited for; `on`: the rank that does it, or -1.
     template <class Waits>
     void look(index_t began, int on, Waits&& waits) noexcept {
         const index_t now = nanoseconds_now();
@@ -248,7 +254,8 @@ protected:
     virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
     virtual void take_first(std::span<std::byte>);
     virtual void take_all(std::span<std::byte>);
-    /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted before; then they, and it, have arrived.
+    /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted
+    /// before; then they, and it, have arrived.
     virtual void announce() {}
     /// All that a rank has sent before its meeting number `count`, from 1, is here.
     void arrive(int rank, std::uint64_t count) { page_->seats[rank].arrived.store(count, std::memory_order_release); }
@@ -284,7 +291,8 @@ private:
     int missing_rank() const;
     std::string who_is_missing(meeting what) const;
 
-    /// Of this node's other processes the one that has ended first, or -1: launchers end the others within milliseconds, and epoll tells in which order.
+    /// Of this node's other processes the one that has ended first, or -1: launchers end the others within
+    /// milliseconds, and epoll tells in which order.
     int ended_first() const;
 
     /// Of its node: by its descriptor; without, by its number.

@@ -5,12 +5,18 @@
 
 #include "tessera/execute/processes.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE process_group::~process_group() {
-    ends_ >= 0 ? void(close(ends_)) : void();
+    if (ends_ >= 0) {
+        close(ends_);
+    }
     for (const int fd : watched_) {
-        fd >= 0 ? void(close(fd)) : void();
+        if (fd >= 0) {
+            close(fd);
+        }
     }
 }
 
@@ -134,7 +140,7 @@ TESSERA_INLINE process_group::process_group(int rank, int size, int devices_each
 }
 
 TESSERA_INLINE void process_group::set_nodes(std::vector<int> node_of) {
-    node_of_ = static_cast<std::vector<int>&&>(node_of);
+    node_of_ = std::move(node_of);
     for (const int n : node_of_) {
         nodes_ = n + 1 > nodes_ ? n + 1 : nodes_;
     }
@@ -217,7 +223,11 @@ TESSERA_INLINE bool process_group::comes(meeting what, index_t patience) noexcep
     ++meetings_;
     page_->seats[rank_].waits_since.store(0, std::memory_order_relaxed);
     page_->seats[rank_].meetings.store(meetings_, std::memory_order_relaxed);
-    nodes_ == 1 ? void(page_->arrived.fetch_add(1, std::memory_order_acq_rel)) : announce();
+    if (nodes_ == 1) {
+        page_->arrived.fetch_add(1, std::memory_order_acq_rel);
+    } else {
+        announce();
+    }
     const index_t began = nanoseconds_now();
     for (int i = 0; !have_all_arrived(); ++i) {
         if (i < 2000) {

@@ -20,9 +20,10 @@
 
 namespace tessera {
 
-/// The share of weights that is pruned in step t: Zhu and Gupta, "To prune, or not to prune" (arXiv 1710.01878, section 3),
-/// last + (first - last) * (1 - (t - begin) / (times * every))^3 in the steps begin, begin + every, ..., begin + times * every, and in between what it was
-/// in the last of these. Steps count from 0, and what a step needs is pruned before it. Throws tessera::error for shares outside of [0, 1], and for no steps.
+/// The share of weights that is pruned in step t: Zhu and Gupta, "To prune, or not to prune" (arXiv 1710.01878, section
+/// 3), last + (first - last) * (1 - (t - begin) / (times * every))^3 in the steps begin, begin + every, ..., begin +
+/// times * every, and in between what it was in the last of these. Steps count from 0, and what a step needs is pruned
+/// before it. Throws tessera::error for shares outside of [0, 1], and for no steps.
 struct pruning_schedule {
     double last = 0.5;       ///< share from step begin + times * every on
     std::uint64_t begin = 0; ///< step
@@ -36,19 +37,24 @@ private:
     void require_sense() const;
 };
 
-/// A weight that has been pruned is -0. No step makes that number while an optimizer prunes, so that weights that are 0 for other reasons go on.
+/// A weight that has been pruned is -0. No step makes that number while an optimizer prunes, so that weights that are 0
+/// for other reasons go on.
 TESSERA_IS_PRUNED(inline)
 
-/// What is pruned where nothing else is said: what is trained and has two dimensions or more, so no biases and nothing that norms have.
+/// What is pruned where nothing else is said: what is trained and has two dimensions or more, so no biases and nothing
+/// that norms have.
 constexpr bool is_prunable(const parameter_node& p) { return p.trained && p.extents.rank >= 2; }
 
-/// Which elements are pruned when floor(fraction * n) of n are to be, at least those that are already: of the others the smallest by magnitude, of
-/// equal ones those that come first; what is not a number is taken for the largest. A function of the weights alone, the same under every strategy.
+/// Which elements are pruned when floor(fraction * n) of n are to be, at least those that are already: of the others
+/// the smallest by magnitude, of equal ones those that come first; what is not a number is taken for the largest. A
+/// function of the weights alone, the same under every strategy.
 std::vector<char> pruned_at(std::span<const float> weights, double fraction);
 
-/// Prunes a parameter of a session to a share of its elements; what the optimizer keeps of them, averages too, becomes 0. Weights that have been pruned
-/// stay pruned under any share. All processes of a group call it. Bytes: the parameter and its states, once each, from every device and to it. Throws
-/// tessera::error for an optimizer without pruning(), a share outside of [0, 1], a parameter that is not trained, and while averages are in use.
+/// Prunes a parameter of a session to a share of its elements; what the optimizer keeps of them, averages too, becomes
+/// 0. Weights that have been pruned stay pruned under any share. All processes of a group call it. Bytes: the parameter
+///    and its states, once each, from every device and to it. Throws
+/// tessera::error for an optimizer without pruning(), a share outside of [0, 1], a parameter that is not trained, and
+/// while averages are in use.
 template <class Session>
 void prune(Session& s, int parameter, double fraction) {
     if (!s.update().prunes) {
@@ -71,7 +77,9 @@ void prune(Session& s, int parameter, double fraction) {
     const int states = s.update().state_count();
     std::vector<std::vector<float>> kept;
     if constexpr (requires { s.bring_to_all_nodes(); }) {
-        states > 0 ? s.bring_to_all_nodes() : void();
+        if (states > 0) {
+            s.bring_to_all_nodes();
+        }
     }
     for (int k = 0; k < states && s.keeps(parameter, k); ++k) {
         kept.push_back(s.kept(parameter, k)); // before any process writes

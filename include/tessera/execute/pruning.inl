@@ -37,7 +37,11 @@ TESSERA_INLINE std::vector<char> pruned_at(std::span<const float> weights, doubl
     std::vector<char> mask(n, 0);
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < n; ++i) {
-        is_pruned(weights[i]) ? void(mask[i] = 1) : left.push_back(i);
+        if (is_pruned(weights[i])) {
+            mask[i] = 1;
+        } else {
+            left.push_back(i);
+        }
     }
     const auto wanted = static_cast<std::size_t>(std::floor(fraction * static_cast<double>(n)));
     const std::size_t more = wanted > n - left.size() ? wanted - (n - left.size()) : 0;

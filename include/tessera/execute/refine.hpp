@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace tessera {
 
@@ -25,8 +26,8 @@ template <class Options>
 struct refine_options_of {
     int turns = 5;              ///< of every strategy, in alternation
     double turn_seconds = 0.05; ///< a turn takes so long, and at least one step
-    /// Tasks are measured by themselves, steps predicted from them, and MCMC searches on with these times, for backends that can (see
-    /// measured_tasks.hpp); proposals for the search, 0 for none.
+    /// Tasks are measured by themselves, steps predicted from them, and MCMC searches on with these times, for backends
+    /// that can (see measured_tasks.hpp); proposals for the search, 0 for none.
     bool predict = true;
     std::int64_t proposals = 2000;
     int searched = 2; ///< so many of what the search found are tried
@@ -46,7 +47,8 @@ struct tried_strategy {
     std::string refused{};    ///< why it could not run
 };
 
-/// The strategy that measured fastest, for as many devices as there were (it may use fewer), with what else was tried, fastest first.
+/// The strategy that measured fastest, for as many devices as there were (it may use fewer), with what else was tried,
+/// fastest first.
 class refined_strategy {
 public:
     refined_strategy(strategy best, int device_count, index_t samples, std::vector<tried_strategy> all);
@@ -84,7 +86,8 @@ requires std::same_as<Refined, refined_strategy> std::string to_text(const Refin
     return text;
 }
 
-// Templates here are so only that what they use is compiled where a choice is made, not wherever the header is included.
+// Templates here are so only that what they use is compiled where a choice is made, not wherever the header is
+// included.
 
 namespace detail {
 
@@ -104,7 +107,7 @@ public:
                 return; // under another name
             }
         }
-        entries_.push_back({{.name = static_cast<std::string&&>(name)}, how, hash, {}, {}});
+        entries_.push_back({{.name = std::move(name)}, how, hash, {}, {}});
         entry& e = entries_.back();
         try {
             e.runs.reset(new session<B>(g_, how, devices_.count(), update_, training_, backend_, devices_.threads()));
@@ -124,8 +127,8 @@ public:
         }
     }
 
-    /// Predicts the steps of all that can run and, from the best of them, searches on with the times of their tasks. Nothing for a
-    /// backend that cannot measure tasks.
+    /// Predicts the steps of all that can run and, from the best of them, searches on with the times of their tasks.
+    /// Nothing for a backend that cannot measure tasks.
     void predict(const refine_options& how) {
         if constexpr (measures_tasks<B>) {
             auto measured = measured_tasks_of(backend_, devices_);
@@ -170,7 +173,9 @@ public:
                     const double begin = seconds_now();
                     e.runs->step(data_.inputs);
                     double took = seconds_now() - begin;
-                    group() != nullptr ? group()->agree_on_most({&took, 1}) : void(); // all decide alike
+                    if (group() != nullptr) {
+                        group()->agree_on_most({&took, 1}); // all decide alike
+                    }
                     spent += took;
                     if (turn >= 0) {
                         e.steps.push_back(took * 1e3);
@@ -195,8 +200,7 @@ public:
         for (const entry& e : entries_) {
             all.push_back(e.result);
         }
-        return {entries_.front().how, devices_.count(), g_.tensors[0].extents[0],
-                static_cast<std::vector<tried_strategy>&&>(all)};
+        return {entries_.front().how, devices_.count(), g_.tensors[0].extents[0], std::move(all)};
     }
 
 private:
@@ -237,12 +241,12 @@ private:
 
 } // namespace detail
 
-/// Measures `found` against what the searches of `how.tried` find for a host (data parallelism, one weird trick, model parallelism, one device, OptCNN), data
-/// parallelism on fewer devices, and what MCMC finds from the best of these with measured times of their tasks, in alternation, for the batch that
-/// `found` was made for, and gives the fastest.
+/// Measures `found` against what the searches of `how.tried` find for a host (data parallelism, one weird trick, model
+/// parallelism, one device, OptCNN), data parallelism on fewer devices, and what MCMC finds from the best of these with
+/// measured times of their tasks, in alternation, for the batch that `found` was made for, and gives the fastest.
 /// Over ranks a step takes as long as on the slowest, so that all find the same; all call it.
-/// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error where `found` was
-/// made for another number of devices, or nothing can run.
+/// `training.measure` also measures implementations. What cannot run is listed with the reason. Throws tessera::error
+/// where `found` was made for another number of devices, or nothing can run.
 template <class Net, class B = default_backend<Net>, PlannedStrategy S, class Options = search::search_options>
 refined_strategy refine(const S& found, const local_devices& devices, const optimizer& update = sgd{},
                         const session_options& training = {}, const refine_options_of<Options>& how = {}) {

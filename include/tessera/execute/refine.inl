@@ -9,8 +9,7 @@ namespace tessera {
 
 TESSERA_INLINE refined_strategy::refined_strategy(strategy best, int device_count, index_t samples,
                                                   std::vector<tried_strategy> all)
-    : devices(device_count), batch(samples), tried(static_cast<std::vector<tried_strategy>&&>(all)),
-      best_(static_cast<strategy&&>(best)) {}
+    : devices(device_count), batch(samples), tried(std::move(all)), best_(std::move(best)) {}
 
 } // namespace tessera
 

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// A residual: what one device has left out so far of the gradients of a region of a parameter, a number for each element, row-major.
+/// A residual: what one device has left out so far of the gradients of a region of a parameter, a number for each
+/// element, row-major.
 struct kept_residual {
     int parameter = 0;
     int device = 0;

@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-/// Filled while a plan runs, by several threads; the same in every run of the same plan on the same numbers. (A run_state points to it.)
+/// Filled while a plan runs, by several threads; the same in every run of the same plan on the same numbers. (A
+/// run_state points to it.)
 class run_report {
 public:
     static constexpr std::uint64_t none = ~std::uint64_t{0};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions by many threads at the same time, of a network as a value: parameters once, arenas for each thread that is in a call.
+// Predictions by many threads at the same time, of a network as a value: parameters once, arenas for each thread that
+// is in a call.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
 #include "tessera/execute/session.hpp"
+
+#include <utility>
 
 #include <unistd.h>
 
@@ -45,9 +48,10 @@ private:
 
 } // namespace detail
 
-/// A network that any number of threads predict with at the same time, each on its own core, by the whole network: one device, no split. Parameters are there once.
-/// A thread that calls takes a lane, which has arenas of its own; there are as many lanes as threads have been in calls at one time, at most `most_lanes`, beyond
-/// which calls wait. Plans are made once for each size of batch and each length, and are the same in all lanes: an answer does not depend on
+/// A network that any number of threads predict with at the same time, each on its own core, by the whole network: one
+/// device, no split. Parameters are there once. A thread that calls takes a lane, which has arenas of its own; there
+/// are as many lanes as threads have been in calls at one time, at most `most_lanes`, beyond which calls wait. Plans
+/// are made once for each size of batch and each length, and are the same in all lanes: an answer does not depend on
 /// the lane, nor on what other threads ask for.
 ///
 /// B: a backend whose tasks are finished when their calls return, in memory of the processor.
@@ -58,7 +62,8 @@ public:
                                                       "processor's memory whose tasks end when their calls "
                                                       "return: host::backend or reference::backend");
 
-    /// For batches of at most g's samples at a time; more go through in several. `most_lanes` 0: as many as the machine has processors.
+    /// For batches of at most g's samples at a time; more go through in several. `most_lanes` 0: as many as the machine
+    /// has processors.
     serving_session(const graph_view& g, const session_options& options, B& backend, int most_lanes)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(g), options_(for_predictions(options)),
           backend_(backend), threads_(1),
@@ -99,8 +104,9 @@ public:
         return all;
     }
 
-    /// Calls change(values), which may set parameters, when no prediction is under way and until it returns none begins: a prediction has the parameters of before or
-    /// those of after, never of both. `values` is a session of {.trains = false}, such as load_weights and load_checkpoint take.
+    /// Calls change(values), which may set parameters, when no prediction is under way and until it returns none
+    /// begins: a prediction has the parameters of before or those of after, never of both. `values` is a session of
+    /// {.trains = false}, such as load_weights and load_checkpoint take.
     template <class Change>
     void change(Change&& change) {
         const turn mine(changes_);
@@ -220,15 +226,18 @@ private:
         for (std::size_t i = 0; i < plans_.size(); ++i) {
             if (plans_[i]->what == what) {
                 plans_[i]->users.fetch_add(1);
-                owned<planned_run> mine = static_cast<owned<planned_run>&&>(plans_[i]);
+                owned<planned_run> mine = std::move(plans_[i]);
                 plans_.erase(plans_.begin() + static_cast<std::ptrdiff_t>(i));
-                plans_.push_back(static_cast<owned<planned_run>&&>(mine));
+                plans_.push_back(std::move(mine));
                 return *plans_.back();
             }
         }
         for (std::size_t i = 0; plans_.size() >= most_ready_plans && i < plans_.size();) {
-            plans_[i]->users.load() == 0 ? void(plans_.erase(plans_.begin() + static_cast<std::ptrdiff_t>(i)))
-                                         : void(++i);
+            if (plans_[i]->users.load() == 0) {
+                plans_.erase(plans_.begin() + static_cast<std::ptrdiff_t>(i));
+            } else {
+                ++i;
+            }
         }
         const graph_view longest = what.part.part.network.view();
         const graph described = at(longest, what.length, what.samples);
@@ -251,8 +260,7 @@ private:
         backend_.bind(p, g, &kept_.stored());
         const optimizer none = sgd{};
         tessera::finish(g, p, options_.device_memory, &none);
-        plans_.push_back(
-            owned<planned_run>(new planned_run{what, static_cast<fused_network&&>(network), static_cast<plan&&>(p)}));
+        plans_.push_back(owned<planned_run>(new planned_run{what, std::move(network), std::move(p)}));
         plans_.back()->users.fetch_add(1);
         return *plans_.back();
     }
@@ -262,9 +270,9 @@ private:
         for (std::size_t i = 0; i < l.runs.size(); ++i) {
             if (l.runs[i]->of == &wanted) {
                 wanted.users.fetch_sub(1); // it counts already
-                owned<prepared_run> mine = static_cast<owned<prepared_run>&&>(l.runs[i]);
+                owned<prepared_run> mine = std::move(l.runs[i]);
                 l.runs.erase(l.runs.begin() + static_cast<std::ptrdiff_t>(i));
-                l.runs.push_back(static_cast<owned<prepared_run>&&>(mine));
+                l.runs.push_back(std::move(mine));
                 return l.runs.back()->runner;
             }
         }
@@ -326,7 +334,8 @@ private:
     graph graph_;
     strategy strategy_;
     session_options options_;
-    B& backend_; ///< it prepares tasks on several threads at a time, as for several devices; plans are bound one after the other
+    /// it prepares tasks on several threads at a time, as for several devices; plans are bound one after the other
+    B& backend_;
     workers threads_;
     session<B> kept_; ///< the parameters
     std::size_t most_;

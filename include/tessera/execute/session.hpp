@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network in training on the devices of this process: plans, parameters and the threads that run them, for networks as values.
+// A network in training on the devices of this process: plans, parameters and the threads that run them, for networks
+// as values.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -31,18 +32,20 @@
 #include <bit>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace tessera {
 
-/// How many plans a session keeps ready besides the one for training on full batches: one for each size of batch and kind of run. Of more, the
-/// one that has not run for the longest time goes, and is made again when it is wanted.
+/// How many plans a session keeps ready besides the one for training on full batches: one for each size of batch and
+/// kind of run. Of more, the one that has not run for the longest time goes, and is made again when it is wanted.
 inline constexpr std::size_t most_ready_plans = 8;
 
 /// Threads may call it at the same time: calls take turns, see device_turn.
 template <Backend B>
 class session {
 public:
-    /// Plans `g` under `s` and initializes its parameters. Throws tessera::error for a strategy that breaks a rule or does not fit.
+    /// Plans `g` under `s` and initializes its parameters. Throws tessera::error for a strategy that breaks a rule or
+    /// does not fit.
     session(const graph_view& g, const strategy& s, int devices, const optimizer& update,
             const session_options& options, B& backend, workers& threads)
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(s), update_(update), options_(options),
@@ -85,14 +88,16 @@ public:
         }
         store_ = parameter_store(p, memory_.source());
         for (const parameter_store::entry& e : store_.entries()) {
-            e.what.kind == tile_kind::parameter ? stored_.push_back(e.what) : void();
+            if (e.what.kind == tile_kind::parameter) {
+                stored_.push_back(e.what);
+            }
         }
         persistent_ = p.persistent_bytes;
         if (!(all == first)) {
             network = network_for(first);
             p = make_plan(network, first, options_.device_memory);
         }
-        runs_.push_back(make_run(first, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
+        runs_.push_back(make_run(first, std::move(network), std::move(p)));
         state_.seed = options.seed;
         state_.learning_rate = static_cast<double>(update.learning_rate);
         const network_paths paths = paths_of(graph_.view());
@@ -118,9 +123,11 @@ public:
     /// Runs the training plan: for those who look at its memory or time its tasks.
     const executor<B>& training_executor() const { return runs_.front()->runner; }
     const graph_view graph_of() const { return graph_.view(); }
-    /// The network as the training plan numbers its operators and tensors: where expressions are fused (session_options::fuse), fewer of them.
+    /// The network as the training plan numbers its operators and tensors: where expressions are fused
+    /// (session_options::fuse), fewer of them.
     const graph_view planned_graph() const { return runs_.front()->planned.network.view(); }
-    /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error for a length that does not fit.
+    /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error
+    /// for a length that does not fit.
     graph_view graph_of(std::span<const input_data> inputs) const {
         const device_turn in_turn(threads_, device_turn::waits);
         return graph_at(nullptr, detail::length_of(graph_.view(), inputs));
@@ -138,18 +145,20 @@ public:
         state_.learning_rate = rate;
     }
 
-    /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Where the strategy's gradients go to
-    /// servers in urgent_first order, updates of far layers may still be under way, which whoever reads parameters waits for. Throws
-    /// tessera::error when the loss is not finite: parameters, the optimizer's state and running statistics are then what they were. Throws
-    /// one that names a parameter when its update is not finite although the loss is: the step is then taken, but for the elements that would
-    /// have become infinite or NaN, which keep their values; where gradients are clipped, for nothing at all. (Of an update that was still under
-    /// way the next step, or finish(), throws it.)
+    /// One training step on a batch, which may be shorter than the network's; returns its loss before the update. Where
+    /// the strategy's gradients go to servers in urgent_first order, updates of far layers may still be under way,
+    /// which whoever reads parameters waits for. Throws tessera::error when the loss is not finite: parameters, the
+    /// optimizer's state and running statistics are then what they were. Throws one that names a parameter when its
+    /// update is not finite although the loss is: the step is then taken, but for the elements that would have become
+    /// infinite or NaN, which keep their values; where gradients are clipped, for nothing at all. (Of an update that
+    /// was still under way the next step, or finish(), throws it.)
     double step(std::span<const input_data> inputs) { return step(inputs, nullptr); }
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) { return step(inputs, &measured); }
 
-    /// One training step of a group of processes, each of which hands in its own part of a full batch alone: of n samples rank r's are even_part(n, ranks, r).
-    /// Throws tessera::error where its devices read samples of other parts under this strategy, and what step() throws.
+    /// One training step of a group of processes, each of which hands in its own part of a full batch alone: of n
+    /// samples rank r's are even_part(n, ranks, r). Throws tessera::error where its devices read samples of other parts
+    /// under this strategy, and what step() throws.
     double step_part(std::span<const input_data> inputs) {
         const device_turn in_turn(threads_);
         const index_t samples = graph_.tensors[0].extents.extent[0];
@@ -174,9 +183,10 @@ public:
         return losses_.back();
     }
 
-    /// Training steps on one batch each: as many at a time as the strategy's plan covers, what is left one by one; returns their losses. The
-    /// learning rate is the same for all unless `rates` has one for each. Throws what step() throws, and for another number of rates: the steps
-    /// before the one that it names are then taken, that one and the later ones of the same run of the plan are not.
+    /// Training steps on one batch each: as many at a time as the strategy's plan covers, what is left one by one;
+    /// returns their losses. The learning rate is the same for all unless `rates` has one for each. Throws what step()
+    /// throws, and for another number of rates: the steps before the one that it names are then taken, that one and the
+    /// later ones of the same run of the plan are not.
     std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {}) {
         const device_turn in_turn(threads_);
         if (!rates.empty() && rates.size() != batches.size()) {
@@ -214,8 +224,8 @@ public:
         return e;
     }
 
-    /// The loss of an operator in the last step or evaluation, without its weight. Throws tessera::error for one that is no loss, and before there was a
-    /// step or an evaluation.
+    /// The loss of an operator in the last step or evaluation, without its weight. Throws tessera::error for one that
+    /// is no loss, and before there was a step or an evaluation.
     double loss_of(int op) const {
         const device_turn in_turn(threads_, device_turn::waits);
         const graph_view g = graph_.view();
@@ -228,9 +238,10 @@ public:
         return loss_of_op_[static_cast<std::size_t>(op)];
     }
 
-    /// What operators make of the inputs that they need, with running statistics and without dropout: for each tensor of `wanted`, by its number in
-    /// the network, all samples. Inputs are those that these tensors need, in the network's order: no labels, as a rule. There may be more samples
-    /// than the network was planned for: they go through in batches of that many. Throws tessera::error for inputs that do not fit.
+    /// What operators make of the inputs that they need, with running statistics and without dropout: for each tensor
+    /// of `wanted`, by its number in the network, all samples. Inputs are those that these tensors need, in the
+    /// network's order: no labels, as a rule. There may be more samples than the network was planned for: they go
+    /// through in batches of that many. Throws tessera::error for inputs that do not fit.
     std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
         const device_turn in_turn(threads_);
         const detail::prediction_setting& of = *find_setting(wanted);
@@ -259,8 +270,8 @@ public:
         return all;
     }
 
-    /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates that are not finite. All that
-    /// reads or sets parameters waits by itself.
+    /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates
+    /// that are not finite. All that reads or sets parameters waits by itself.
     void finish() {
         const device_turn in_turn(threads_);
         wait_for_transfers();
@@ -298,9 +309,9 @@ public:
         }
     }
 
-    /// From now on (or no longer) evaluations, predictions and parameter() take the moving averages of the weights instead of the weights; a step is
-    /// refused meanwhile. What is not trained and running statistics have no averages and stay what they are. Throws tessera::error where the
-    /// optimizer keeps none.
+    /// From now on (or no longer) evaluations, predictions and parameter() take the moving averages of the weights
+    /// instead of the weights; a step is refused meanwhile. What is not trained and running statistics have no averages
+    /// and stay what they are. Throws tessera::error where the optimizer keeps none.
     void use_averages(bool use) {
         const device_turn in_turn(threads_);
         if (!averages()) {
@@ -322,7 +333,7 @@ public:
     }
     bool uses_averages() const { return uses_averages_; }
 
-    // ---- what a file must hold for training to go on as if it had not ended (io/checkpoint.hpp) -----------------------
+    // ---- what a file must hold for training to go on as if it had not ended (io/checkpoint.hpp) ---------------------
 
     const optimizer& update() const { return update_; }
     std::uint64_t seed() const { return state_.seed; }
@@ -339,7 +350,8 @@ public:
         }
         return lines_of(t);
     }
-    /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from 0: all elements, plain.
+    /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from
+    /// 0: all elements, plain.
     std::vector<float> kept(int p, int state) const {
         const device_turn in_turn(threads_);
         check_parameter(p);
@@ -357,8 +369,9 @@ public:
         detail::store_values(backend_, store_, p, place_of(p, state), extents_of(p), values, group(),
                              [&] { return parameter_path_of(graph_.view(), p); });
     }
-    /// The same piece by piece, as devices hold it: which there are; those elements of a piece that lie in the box `to`, into all of that box, row-major
-    /// (call settle() before); and all elements from `source`, of which this process takes those of its own devices. All processes call fill_kept().
+    /// The same piece by piece, as devices hold it: which there are; those elements of a piece that lie in the box
+    /// `to`, into all of that box, row-major (call settle() before); and all elements from `source`, of which this
+    /// process takes those of its own devices. All processes call fill_kept().
     std::vector<kept_piece> kept_pieces(int p, int state) const {
         check_parameter(p);
         check_state(state);
@@ -374,15 +387,20 @@ public:
         check_state(state);
         wait_for_transfers();
         detail::store_sink<B> sink(backend_, store_, p, place_of(p, state), group());
-        group() != nullptr ? group()->meet(meeting::set_parameter) : void();
+        if (group() != nullptr) {
+            group()->meet(meeting::set_parameter);
+        }
         source(sink);
         sink.finish();
-        group() != nullptr ? group()->meet(meeting::set_parameter) : void();
+        if (group() != nullptr) {
+            group()->meet(meeting::set_parameter);
+        }
     }
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !detail::regions_of(store_, p, state).empty(); }
-    /// What devices have left out of compressed gradients: all of the plan; those of a device of this process, into as many numbers as the region has
-    /// elements; and set (in the process of the device, all others pass over it). Throws tessera::error for one that the plan does not have.
+    /// What devices have left out of compressed gradients: all of the plan; those of a device of this process, into as
+    /// many numbers as the region has elements; and set (in the process of the device, all others pass over it). Throws
+    /// tessera::error for one that the plan does not have.
     std::vector<kept_residual> residuals() const { return detail::residuals_of(store_); }
     void copy_residual(const kept_residual& r, float* numbers) const {
         const device_turn in_turn(threads_, device_turn::waits);
@@ -400,7 +418,8 @@ public:
             std::memcpy(to, numbers.data(), numbers.size() * sizeof(float));
         }
     }
-    /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left out is forgotten.
+    /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left
+    /// out is forgotten.
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
         const device_turn in_turn(threads_);
         wait_for_transfers();
@@ -409,8 +428,8 @@ public:
         state_.seed = seed;
         state_.learning_rate = learning_rate;
     }
-    /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None where it is stored in
-    /// slices.
+    /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None
+    /// where it is stored in slices.
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
         const device_turn in_turn(threads_);
         wait_for_transfers();
@@ -424,8 +443,8 @@ public:
         return out;
     }
 
-    /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Throws tessera::error without
-    /// keep_gradients, and before there was such a step.
+    /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Throws
+    /// tessera::error without keep_gradients, and before there was such a step.
     std::vector<float> gradient(int p) const {
         const device_turn in_turn(threads_);
         check_parameter(p);
@@ -559,7 +578,8 @@ private:
         run_steps(find_run({check_inputs(batches[0]), run_kind::training, static_cast<int>(batches.size())}), batches,
                   rates, measured, losses, true);
     }
-    /// `whole`: this process has all samples of the batches, so that it can look for the cause of a loss that is not finite.
+    /// `whole`: this process has all samples of the batches, so that it can look for the cause of a loss that is not
+    /// finite.
     void run_steps(run_of& r, std::span<const std::vector<input_data>> batches, std::span<const double> rates,
                    simulation::timeline* measured, std::vector<double>& losses, bool whole) {
         const std::uint64_t before = state_.step;
@@ -638,7 +658,7 @@ private:
         if (lengths_.size() >= most_ready_plans) {
             lengths_.erase(lengths_.begin());
         }
-        lengths_.push_back(static_cast<owned<network_of_length>&&>(made));
+        lengths_.push_back(std::move(made));
         return lengths_.back()->network.view();
     }
 
@@ -672,7 +692,9 @@ private:
         strategy_view s = network.how.view();
         s.period = key.period;
         plan p = lower(g, s, devices_, o);
-        key.kind == run_kind::training ? require_several_values(p, g) : void();
+        if (key.kind == run_kind::training) {
+            require_several_values(p, g);
+        }
         agree_over(backend_, group());
         backend_.bind(p, g, store_.entries().empty() ? nullptr : &store_);
         tessera::finish(g, p, device_memory, &update_);
@@ -684,10 +706,9 @@ private:
         const graph_view view = network.network.view();
         std::vector<int> late =
             p.staleness > 0 ? staleness_of(p) : std::vector<int>(static_cast<std::size_t>(p.period), 0);
-        return owned<run_of>(
-            new run_of{key, static_cast<fused_network&&>(network),
-                       executor<B>(backend_, threads_, view, static_cast<plan&&>(p), store_, arenas_, options_.links),
-                       static_cast<std::vector<int>&&>(late)});
+        return owned<run_of>(new run_of{
+            key, std::move(network),
+            executor<B>(backend_, threads_, view, std::move(p), store_, arenas_, options_.links), std::move(late)});
     }
 
     const detail::prediction_setting* find_setting(const std::vector<int>& wanted) {
@@ -736,14 +757,15 @@ private:
         move();
     }
 
-    /// Before another plan, or other memory, takes the place of the training plan's results: gradients are kept outside of the devices.
+    /// Before another plan, or other memory, takes the place of the training plan's results: gradients are kept outside
+    /// of the devices.
     void save_gradients() {
         if (has_gradients_) {
             std::vector<std::vector<float>> all;
             for (int p = 0; p < static_cast<int>(graph_.parameters.size()); ++p) {
                 all.push_back(gradient(p));
             }
-            gradients_ = static_cast<std::vector<std::vector<float>>&&>(all);
+            gradients_ = std::move(all);
             has_gradients_ = false;
         }
     }
@@ -753,14 +775,16 @@ private:
             if (runs_[i]->key == key) {
                 const std::size_t newest = i == 0 ? 0 : runs_.size() - 1; // the first stays where it is
                 for (; i < newest; ++i) {
-                    owned<run_of> mine = static_cast<owned<run_of>&&>(runs_[i]);
-                    runs_[i] = static_cast<owned<run_of>&&>(runs_[i + 1]);
-                    runs_[i + 1] = static_cast<owned<run_of>&&>(mine);
+                    owned<run_of> mine = std::move(runs_[i]);
+                    runs_[i] = std::move(runs_[i + 1]);
+                    runs_[i + 1] = std::move(mine);
                 }
                 return *runs_[newest];
             }
         }
-        group() != nullptr ? compare_key(key) : void();
+        if (group() != nullptr) {
+            compare_key(key);
+        }
         fused_network network = network_for(key);
         plan p = make_plan(network, key, options_.device_memory);
         if (runs_.size() > most_ready_plans) {
@@ -768,7 +792,7 @@ private:
             running_ = runs_[1].get() == running_ ? nullptr : running_;
             runs_.erase(runs_.begin() + 1);
         }
-        runs_.push_back(make_run(key, static_cast<fused_network&&>(network), static_cast<plan&&>(p)));
+        runs_.push_back(make_run(key, std::move(network), std::move(p)));
         return *runs_.back();
     }
 
@@ -819,7 +843,8 @@ private:
             r.runner.run(states_, *measured);
         }
     }
-    /// Before a plan is made, for which all processes come. Who has it runs it at once, and learns from the same meeting that another has not, and why.
+    /// Before a plan is made, for which all processes come. Who has it runs it at once, and learns from the same
+    /// meeting that another has not, and why.
     void compare_key(const run_key& key) {
         step_identity s;
         s.training = training_;
@@ -847,7 +872,9 @@ private:
         s.length = r.key.size.length;
         for (std::size_t i = 0; i < batches.size(); ++i) {
             s.learning_rates = op::mix(s.learning_rates ^ std::bit_cast<std::uint64_t>(states_[i].learning_rate));
-            whole ? detail::add_batch(s, r.planned.network.view(), batches[i]) : void();
+            if (whole) {
+                detail::add_batch(s, r.planned.network.view(), batches[i]);
+            }
         }
         s.learning_rates = batches.size() > 1 ? s.learning_rates : 0; // else it says no more than the first
         return s;
@@ -943,7 +970,8 @@ private:
         }
     }
 
-    /// The leaders of all rows of logits, found where the logits are if the backend can, so that they need not come here.
+    /// The leaders of all rows of logits, found where the logits are if the backend can, so that they need not come
+    /// here.
     std::vector<row_leader> leaders(const run_of& r, int tensor, std::span<const input_data> inputs) const {
         const graph_view g = r.planned.network.view();
         const box all = whole(g.tensors[tensor].extents);
@@ -983,7 +1011,9 @@ private:
                 own.insert(own.end(), rows, row_leader{0, 0}); // to be joined with those that are
             }
         }
-        group() != nullptr ? group()->join(std::as_writable_bytes(std::span<row_leader>(own))) : void();
+        if (group() != nullptr) {
+            group()->join(std::as_writable_bytes(std::span<row_leader>(own)));
+        }
         std::vector<row_leader> found(static_cast<std::size_t>(logit_rows(all).count()));
         std::span<const row_leader> next = own;
         for (const result_piece& x : p.results) {

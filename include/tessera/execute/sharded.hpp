@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operator in shards, or a chain of them, without a network around it: for micro-benchmarks, and to look at what a split costs.
+// One operator in shards, or a chain of them, without a network around it: for micro-benchmarks, and to look at what a
+// split costs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -14,28 +15,33 @@
 #include "tessera/strategy/typed_part.hpp"
 
 #include <span>
+#include <utility>
 
 namespace tessera {
 
-/// The layer Op split as Options say, with which on<> would name it, or as the layouts of its inputs and of its output ask for; or a chain of layers, sequential<conv,
-/// relu> (or any part of a network), whose Options are on<> for its layers and others<>: what one of them leaves is redistributed to what the next one reads. It
-/// is planned for the devices that there are and built by backend B. The forward and the backward tasks of its plan run by themselves, as
-/// often as wanted. Forward includes the copy of what each shard reads of the caller's inputs; backward that of the output's gradient, the
-/// gradients of inputs and parameters, and the reduction of the latter over the shards (an update of learning rate 0, which leaves
-/// the parameters as they are). Where a split leaves partial outputs or input gradients at the ends, they stay so: to add them up belongs
-/// to whoever reads them. Where the first of Options are extents<> of the inputs, the compiler checks shapes and splits.
+/// The layer Op split as Options say, with which on<> would name it, or as the layouts of its inputs and of its output
+/// ask for; or a chain of layers, sequential<conv, relu> (or any part of a network), whose Options are on<> for its
+/// layers and others<>: what one of them leaves is redistributed to what the next one reads. It is planned for the
+/// devices that there are and built by backend B. The forward and the backward tasks of its plan run by themselves, as
+/// often as wanted. Forward includes the copy of what each shard reads of the caller's inputs; backward that of the
+/// output's gradient, the gradients of inputs and parameters, and the reduction of the latter over the shards (an
+/// update of learning rate 0, which leaves the parameters as they are). Where a split leaves partial outputs or input
+/// gradients at the ends, they stay so: to add them up belongs to whoever reads them. Where the first of Options are
+/// extents<> of the inputs, the compiler checks shapes and splits.
 template <class B, class Op, class... Options>
 class sharded_on {
     using how = detail::part_options<Op, Options...>;
     static_assert(how::ok || true, "tessera: refused above"); // where the type is named, not first where it is made
 
 public:
-    /// Input data, parameters and the output's gradient are pseudo-random. `own`: the backend's own options, where it has any. Throws tessera::error, with the words of the rule that is
-    /// broken, where the operator does not take the inputs, or the split is not legal or wants more devices.
+    /// Input data, parameters and the output's gradient are pseudo-random. `own`: the backend's own options, where it
+    /// has any. Throws tessera::error, with the words of the rule that is broken, where the operator does not take the
+    /// inputs, or the split is not legal or wants more devices.
     sharded_on(const local_devices& devices, const shape& input, precision math = precision::fp32,
                const own_options_of<B>& own = {})
         : sharded_on(devices, std::vector<shape>{input}, math, own) {}
-    /// The same where Options have the extents: layouts, or extents<> before the splits. They are checked by the compiler.
+    /// The same where Options have the extents: layouts, or extents<> before the splits. They are checked by the
+    /// compiler.
     explicit sharded_on(const local_devices& devices, precision math = precision::fp32,
                         const own_options_of<B>& own = {})
         : sharded_on(devices, how::inputs(), math, own) {
@@ -51,7 +57,7 @@ public:
         plan p = make_plan();
         require_room(backend_, p.arena_bytes);
         store_ = parameter_store(p, memory_of(backend_));
-        runner_.reset(new executor<B>(backend_, devices_.threads(), view(), static_cast<plan&&>(p), store_));
+        runner_.reset(new executor<B>(backend_, devices_.threads(), view(), std::move(p), store_));
         while (boundary_ < tasks() && !is_backward(bound().tasks[static_cast<std::size_t>(boundary_)])) {
             ++boundary_;
         }
@@ -63,19 +69,22 @@ public:
     void forward() { runner_->run_tasks(state_, 0, boundary_); }
     /// After at least one forward().
     void backward() { runner_->run_tasks(state_, boundary_, tasks()); }
-    /// Forward and backward in one run with the clock read around every task: `measured` compares task by task with a simulation of bound().
+    /// Forward and backward in one run with the clock read around every task: `measured` compares task by task with a
+    /// simulation of bound().
     void run(simulation::timeline& measured) { runner_->run(state_, measured); }
 
     const plan& bound() const { return runner_->bound(); }
     graph_view network() const { return graph_.view(); } ///< what bound() is a plan of
     const strategy& split() const { return strategy_; }  ///< under which it was made
     const local_devices& devices() const { return devices_; }
-    /// For those who time single tasks: the backend, where the plan's tiles lie, and the number of the first task that backward() runs.
+    /// For those who time single tasks: the backend, where the plan's tiles lie, and the number of the first task that
+    /// backward() runs.
     B& backend() { return backend_; }
     const addresses& memory() const { return runner_->memory(); }
     int first_backward_task() const { return boundary_; }
     index_t moved_bytes() const { return bound().moved_bytes; } ///< between devices, forward and backward together
-    /// Floating-point operations of the whole operators, a multiply-add counted as two, without what shards compute twice.
+    /// Floating-point operations of the whole operators, a multiply-add counted as two, without what shards compute
+    /// twice.
     index_t forward_flops() const {
         return flops([](const description& d) { return tessera::forward_flops(d); });
     }

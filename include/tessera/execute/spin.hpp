@@ -42,7 +42,11 @@ template <class Condition>
 void nap_until(Condition&& done) {
     const std::int64_t began = nanoseconds_now();
     for (int i = 0; !done(); ++i) {
-        i < 200 ? void(sched_yield()) : nap(began);
+        if (i < 200) {
+            sched_yield();
+        } else {
+            nap(began);
+        }
     }
 }
 

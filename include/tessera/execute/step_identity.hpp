@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one run of a plan is, as a value that processes compare when they begin it: of which training, which batch, with which rate and labels.
+// What one run of a plan is, as a value that processes compare when they begin it: of which training, which batch, with
+// which rate and labels.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of an executor: the arenas of a plan, and the persistent arena of parameters and optimizer state, which outlives plans so
-// that those for training, evaluation and the last short batch share it.
+// Memory of an executor: the arenas of a plan, and the persistent arena of parameters and optimizer state, which
+// outlives plans so that those for training, evaluation and the last short batch share it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -65,7 +65,8 @@ private:
     std::vector<entry> entries_;
 };
 
-/// The working memory of plans that run one at a time: an arena for every device, as large as the largest of them wants it.
+/// The working memory of plans that run one at a time: an arena for every device, as large as the largest of them wants
+/// it.
 class shared_arenas {
 public:
     explicit shared_arenas(const memory_source& source = {}) : source_(source) {}
@@ -76,8 +77,8 @@ public:
     bool has_room(const std::vector<index_t>& wanted) const;
     /// The bytes by which the arena of every device would have to grow.
     std::vector<index_t> missing(const std::vector<index_t>& wanted) const;
-    /// Makes room. What lay in an arena that was too small is lost, and it lies elsewhere. Throws tessera::error where there is no memory; the
-    /// arenas then have what they had, unless somebody else has taken it meanwhile.
+    /// Makes room. What lay in an arena that was too small is lost, and it lies elsewhere. Throws tessera::error where
+    /// there is no memory; the arenas then have what they had, unless somebody else has taken it meanwhile.
     void grow(const std::vector<index_t>& wanted);
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store keeps between steps as plain numbers of whole tensors, whatever shards, slices, formats and devices hold them: what files hold.
+// What a store keeps between steps as plain numbers of whole tensors, whatever shards, slices, formats and devices hold
+// them: what files hold.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +14,8 @@
 
 namespace tessera::detail {
 
-/// One region of a parameter, or of a number that the optimizer keeps for each of its elements: who holds which slice of it.
+/// One region of a parameter, or of a number that the optimizer keeps for each of its elements: who holds which slice
+/// of it.
 struct stored_region {
     tile form;                                                     ///< how its elements lie: those of the parameter
     int slices = 1;                                                ///< that the entries hold
@@ -31,8 +33,8 @@ tile raw_tile(const tile& like, index_t count);
 /// Those of a parameter (`state` -1), or of a number that the optimizer keeps for each of its elements.
 std::vector<stored_region> regions_of(const parameter_store& store, int parameter, int state);
 
-/// A parameter whole (`state` -1), or number `state` of what the optimizer keeps for each of its elements: in row-major order. Of copies, which are
-/// equal between runs, the first.
+/// A parameter whole (`state` -1), or number `state` of what the optimizer keeps for each of its elements: in row-major
+/// order. Of copies, which are equal between runs, the first.
 template <class B>
 std::vector<float> stored_values(B& backend, const parameter_store& store, int parameter, int state,
                                  const shape& extents) {
@@ -61,16 +63,18 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
     return out;
 }
 
-/// Brings what stored_values() reads of parameters and states (or of parameter `only` alone, if it is not negative) to all nodes; all processes of the group
-/// call it. On one node, and without a group, it does nothing. Bytes: all of it, to every node that does not have it.
+/// Brings what stored_values() reads of parameters and states (or of parameter `only` alone, if it is not negative) to
+/// all nodes; all processes of the group call it. On one node, and without a group, it does nothing. Bytes: all of it,
+/// to every node that does not have it.
 void bring_to_all_nodes(const parameter_store& store, process_group* group, int only = -1);
 
 /// Refuses another number of values than a parameter has.
 void require_count(const std::string& name, const shape& extents, std::span<const float> values);
 
-/// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices, when all have come and until all
-/// have, and one of each node those of the devices of other nodes there. Throws tessera::error for another number of elements, and group_error where processes give other
-/// values, of which `name` says what they are of.
+/// Sets what stored_values() finds, in every copy; each process of a group (or null) sets those of its own devices,
+/// when all have come and until all have, and one of each node those of the devices of other nodes there. Throws
+/// tessera::error for another number of elements, and group_error where processes give other values, of which `name`
+/// says what they are of.
 template <class B>
 void store_values(B& backend, const parameter_store& store, int parameter, int state, const shape& extents,
                   std::span<const float> values, process_group* group = nullptr,
@@ -107,7 +111,9 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
             }
         }
     }
-    group != nullptr ? group->meet(meeting::set_parameter) : void();
+    if (group != nullptr) {
+        group->meet(meeting::set_parameter);
+    }
 }
 
 } // namespace tessera::detail

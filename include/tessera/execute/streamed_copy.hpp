@@ -13,8 +13,8 @@
 
 namespace tessera::detail {
 
-/// From so many bytes on: the C library writes past the caches only from three quarters of them on, which may be hundreds of megabytes; until then every line
-/// that is written is read first, a third of the traffic.
+/// From so many bytes on: the C library writes past the caches only from three quarters of them on, which may be
+/// hundreds of megabytes; until then every line that is written is read first, a third of the traffic.
 inline constexpr std::size_t streamed_from = std::size_t{1} << 18U;
 
 /// What memcpy does.

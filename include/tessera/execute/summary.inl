@@ -5,6 +5,8 @@
 
 #include "tessera/execute/summary.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE index_t network_summary::total(index_t layer_summary::*what) const {
@@ -119,7 +121,7 @@ TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, con
                 x.parameter_bytes += numbers * bytes_of(element::f32);
             }
         }
-        s.layers.push_back(static_cast<layer_summary&&>(x));
+        s.layers.push_back(std::move(x));
     }
     for (const task& t : p.tasks) {
         if (t.kind == task_kind::compute) {

@@ -55,8 +55,9 @@ struct machine_clock {
 
 namespace detail {
 
-/// The place, from either end of n ordered samples, between which two the median lies with a probability of 95 %, whatever the samples' distribution
-/// is: by the binomial distribution, approximated by the normal one with its continuity correction. -1: there are too few.
+/// The place, from either end of n ordered samples, between which two the median lies with a probability of 95 %,
+/// whatever the samples' distribution is: by the binomial distribution, approximated by the normal one with its
+/// continuity correction. -1: there are too few.
 int median_place(int n);
 
 /// Of ordered samples.
@@ -79,9 +80,9 @@ private:
 /// The timing of samples that were taken elsewhere, in seconds.
 timing timing_of(std::vector<double> samples);
 
-/// Runs several things in turns, so that slow moments of the machine meet all of them, until every median is known well enough or the time is
-/// over; then `precision` says how well. At least one sample is taken of each. Nothing is allocated from the warm-up on, so
-/// that what runs meets its own caches.
+/// Runs several things in turns, so that slow moments of the machine meet all of them, until every median is known well
+/// enough or the time is over; then `precision` says how well. At least one sample is taken of each. Nothing is
+/// allocated from the warm-up on, so that what runs meets its own caches.
 template <class Clock, class... Whats>
 std::array<timing, sizeof...(Whats)> time_in_turn(const timing_options& o, Clock&& clock, Whats&&... whats) {
     constexpr std::size_t count = sizeof...(Whats);

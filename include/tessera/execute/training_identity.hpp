@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training is, as one value with one list of fields: two trainings that agree in it compute the same numbers from the same data. Ranks compare it
-// before they train together (docs/ranks.md), a checkpoint keeps it (io/checkpoint.hpp), and what differs is said by name.
+// What a training is, as one value with one list of fields: two trainings that agree in it compute the same numbers
+// from the same data. Ranks compare it before they train together (docs/ranks.md), a checkpoint keeps it
+// (io/checkpoint.hpp), and what differs is said by name.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,7 +16,8 @@
 
 namespace tessera {
 
-/// Refers to what a session has, which must outlive it. (The plan follows from it but for what was measured; its hash is compared besides.)
+/// Refers to what a session has, which must outlive it. (The plan follows from it but for what was measured; its hash
+/// is compared besides.)
 struct training_identity {
     std::string library = library_version;
     std::string backend; ///< its type

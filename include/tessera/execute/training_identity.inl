@@ -104,7 +104,9 @@ TESSERA_INLINE void add_strategy(field_lines& to, const graph_view& g, const str
         const bool known = op < paths.ops.size();
         const std::string name = "strategy." + (known ? paths.ops[op] : "operator " + std::to_string(op));
         configuration::each_field([&](const char* field, auto member, const field_facts& f) {
-            f.pooled ? void() : to.add(name + "." + field, c.*member);
+            if (!f.pooled) {
+                to.add(name + "." + field, c.*member);
+            }
         });
         std::string cuts;
         for (int l = 0; l < max_loops; ++l) {
@@ -130,9 +132,15 @@ TESSERA_INLINE field_lines lines_of(const training_identity& t) {
     all.add("library", t.library);
     all.add("backend", t.backend);
     detail::add_network(all, t.network);
-    t.how != nullptr ? detail::add_strategy(all, t.network, *t.how) : void();
-    t.update != nullptr ? all.add("optimizer", *t.update) : void();
-    t.options != nullptr ? all.add("options", *t.options) : void();
+    if (t.how != nullptr) {
+        detail::add_strategy(all, t.network, *t.how);
+    }
+    if (t.update != nullptr) {
+        all.add("optimizer", *t.update);
+    }
+    if (t.options != nullptr) {
+        all.add("options", *t.options);
+    }
     for (const field_line& l : t.own.all()) {
         all.add("backend." + l.name, l.value);
     }

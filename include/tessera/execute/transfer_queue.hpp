@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of a plan: pushes to servers, their updates and pulls, on a thread of every server. What can go goes, the most urgent first, and what is left when
-// a run's computation has ended goes on beside the next run's.
+// The queues of a plan: pushes to servers, their updates and pulls, on a thread of every server. What can go goes, the
+// most urgent first, and what is left when a run's computation has ended goes on beside the next run's.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,8 +19,8 @@
 
 namespace tessera {
 
-/// The tasks of a plan's queues. Runs are counted from 1. Every task's last finished run is known, so that tasks of lists and of queues wait for this
-/// run's or the last one's.
+/// The tasks of a plan's queues. Runs are counted from 1. Every task's last finished run is known, so that tasks of
+/// lists and of queues wait for this run's or the last one's.
 class transfer_queue {
 public:
     /// A task in a queue for which another waits: this run's, or that of the run before.
@@ -34,8 +34,9 @@ public:
         const void* context = nullptr;
     };
 
-    /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run before it must not meet.
-    /// `group`: the processes that share the plan, each with the queues of its own devices, or null. `letters`: what goes between nodes, where they are on several.
+    /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run
+    /// before it must not meet. `group`: the processes that share the plan, each with the queues of its own devices, or
+    /// null. `letters`: what goes between nodes, where they are on several.
     explicit transfer_queue(const plan& p, progress lists, process_group* group = nullptr,
                             letters_of_plan* letters = nullptr);
     ~transfer_queue();
@@ -50,7 +51,8 @@ public:
     const std::vector<wait>& waits_of(int task) const { return waits_[at(task)]; }
     runnable prepared(int task) const { return what_[at(item_of_[at(task)])]; }
 
-    /// Starts the servers' threads, each of which first calls `ready(device)` and `prepare(task)` for each of its own; throws what these throw.
+    /// Starts the servers' threads, each of which first calls `ready(device)` and `prepare(task)` for each of its own;
+    /// throws what these throw.
     template <class Ready, class Prepare>
     void start(Ready&& ready, Prepare&& prepare) {
         auto work = [&](server& s) {
@@ -74,8 +76,8 @@ public:
         }
     }
 
-    /// Begins a run: waits until the run before the last is over, and takes copies of the steps' states. `measured` gets the spans of tasks; it must
-    /// live until finish() has returned. Rethrows what the runs before have thrown.
+    /// Begins a run: waits until the run before the last is over, and takes copies of the steps' states. `measured`
+    /// gets the spans of tasks; it must live until finish() has returned. Rethrows what the runs before have thrown.
     void begin(const run_state* states, simulation::timeline* measured);
     /// Says that all lists have come to their ends in this run.
     void lists_are_done() { computed_.store(run_.load(std::memory_order_relaxed), std::memory_order_release); }

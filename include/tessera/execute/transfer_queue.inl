@@ -28,7 +28,7 @@ TESSERA_INLINE transfer_queue::transfer_queue(const plan& p, progress lists, pro
         });
         one.device = p.device_of_list(l);
         if (group == nullptr || group->owns(one.device)) {
-            servers_.push_back(static_cast<owned<server>&&>(made));
+            servers_.push_back(std::move(made));
         }
     }
     if (group != nullptr && !tasks_.empty()) {
@@ -59,10 +59,16 @@ TESSERA_INLINE transfer_queue::~transfer_queue() {
     run_.fetch_add(1);
     run_.notify_all();
     for (const auto& s : servers_) {
-        s->started ? void(pthread_join(s->thread, nullptr)) : void();
+        if (s->started) {
+            pthread_join(s->thread, nullptr);
+        }
     }
-    shared_arrivals_ != nullptr ? group_->unshare(shared_arrivals_) : void();
-    shared_done_ != nullptr ? group_->unshare(shared_done_) : void();
+    if (shared_arrivals_ != nullptr) {
+        group_->unshare(shared_arrivals_);
+    }
+    if (shared_done_ != nullptr) {
+        group_->unshare(shared_done_);
+    }
 }
 
 TESSERA_INLINE void transfer_queue::begin(const run_state* states, simulation::timeline* measured) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trainer: a network type in training on the devices of this process, over whatever session its backend has. (execute/trainer.hpp has it with the
-// session that plans and runs here; compiled ones are in runtime/.)
+// The trainer: a network type in training on the devices of this process, over whatever session its backend has.
+// (execute/trainer.hpp has it with the session that plans and runs here; compiled ones are in runtime/.)
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -101,7 +101,8 @@ constexpr int find_operator(const graph_view& g) {
 template <class Net, class L>
 inline constexpr int operator_of = find_operator<L>(storage_of<Net, 64>.view());
 
-/// The tensor that predict<L>() is of: what a layer makes, or the tensor that a chain or save<> has called L; -1 where there is neither.
+/// The tensor that predict<L>() is of: what a layer makes, or the tensor that a chain or save<> has called L; -1 where
+/// there is neither.
 template <class Net, class L>
 constexpr int find_output() {
     if (operator_of<Net, L> >= 0) {
@@ -120,17 +121,18 @@ inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view()
 
 } // namespace detail
 
-/// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend the default.
-/// Results do not depend on the strategy but for the order of floating-point sums. Everything is built here: a step allocates nothing
-/// unless it is the first of its batch size. Threads may call it at the same time: calls take turns (execute/device_turn.hpp); for many threads that
-/// predict, see execute/predictor.hpp.
+/// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend
+/// the default. Results do not depend on the strategy but for the order of floating-point sums. Everything is built
+/// here: a step allocates nothing unless it is the first of its batch size. Threads may call it at the same time: calls
+/// take turns (execute/device_turn.hpp); for many threads that predict, see execute/predictor.hpp.
 template <class Net, class B = default_backend<Net>>
 class trainer {
 public:
     using session_type = typename session_of<B>::type;
 
-    /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of options.seed). Throws
-    /// tessera::error where the strategy was made for another number of devices, breaks a rule, or does not fit in memory.
+    /// Plans the network, builds its tasks and sets its parameters to their initial values (a function of
+    /// options.seed). Throws tessera::error where the strategy was made for another number of devices, breaks a rule,
+    /// or does not fit in memory.
     template <PlannedStrategy S>
     trainer(const local_devices& devices, const S& s, const optimizer_for<Net>& update,
             const trainer_options& options = {})
@@ -148,7 +150,8 @@ public:
                   [&] { return make_backend<B, operators_of<Net>>(update.value, options, own); }) {
         check_network<S>();
     }
-    /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there are.
+    /// The same under a strategy that is a value, for batches of `batch` samples. It may use fewer devices than there
+    /// are.
     trainer(const local_devices& devices, const strategy& s, index_t batch, const optimizer_for<Net>& update,
             const trainer_options& options = {})
         : trainer(devices, s, batch, update.value, options, devices.count(),
@@ -161,10 +164,11 @@ public:
     trainer(const trainer&) = delete;
     trainer& operator=(const trainer&) = delete;
 
-    // ---- training ----------------------------------------------------------------------------------------------------
+    // ---- training ---------------------------------------------------------------------------------------------------
 
-    /// One step on at most batch() samples; returns the loss before the update. Throws tessera::error where the batch does not fit
-    /// the network, and when the loss is not a finite number; the step is then not taken (see session::step).
+    /// One step on at most batch() samples; returns the loss before the update. Throws tessera::error where the batch
+    /// does not fit the network, and when the loss is not a finite number; the step is then not taken (see
+    /// session::step).
     template <Batch T>
     double step(const T& samples) {
         const device_turn in_turn(devices_.threads());
@@ -188,8 +192,8 @@ public:
         return session_.step(inputs);
     }
 
-    /// Steps on one batch each, as many at a time as the strategy's plan covers (its period); returns their losses. The batches must stay where they
-    /// are meanwhile.
+    /// Steps on one batch each, as many at a time as the strategy's plan covers (its period); returns their losses. The
+    /// batches must stay where they are meanwhile.
     template <Batch T>
     std::vector<double> steps(const std::vector<T>& batches) {
         const device_turn in_turn(devices_.threads());
@@ -210,17 +214,19 @@ public:
         schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
-    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, polynomial_decay, these after a warm_up or in_turn, or any callable from std::uint64_t to double.
+    /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, polynomial_decay, these after a
+    /// warm_up or in_turn, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
         const device_turn in_turn(devices_.threads());
         schedule_ = rate_schedule(std::move(schedule));
     }
 
-    // ---- pruning -----------------------------------------------------------------------------------------------------
+    // ---- pruning ----------------------------------------------------------------------------------------------------
 
-    /// Sets to zero, for good, the smallest weights of each layer of L (or instance<layer, n>), so that a share of each layer's is zero; without L of each
-    /// trained parameter that has two dimensions or more, so not of biases and norms. Throws tessera::error where the optimizer is not one of pruning().
+    /// Sets to zero, for good, the smallest weights of each layer of L (or instance<layer, n>), so that a share of each
+    /// layer's is zero; without L of each trained parameter that has two dimensions or more, so not of biases and
+    /// norms. Throws tessera::error where the optimizer is not one of pruning().
     template <class... L>
     void prune(double fraction) {
         const device_turn in_turn(devices_.threads());
@@ -228,7 +234,8 @@ public:
             tessera::prune(session_, p, fraction);
         }
     }
-    /// The same before every step, to the share that a schedule has for it; steps(), before all of its steps, to that of the first.
+    /// The same before every step, to the share that a schedule has for it; steps(), before all of its steps, to that
+    /// of the first.
     template <class... L>
     void set_pruning(const pruning_schedule& schedule) {
         const device_turn in_turn(devices_.threads());
@@ -248,10 +255,11 @@ public:
         return all > 0 ? pruned / all : 0;
     }
 
-    // ---- evaluation --------------------------------------------------------------------------------------------------
+    // ---- evaluation -------------------------------------------------------------------------------------------------
 
-    /// Loss and accuracy with running statistics and without dropout, over all batches of a range, each of them anything that step() takes but feeds; short ones
-    /// count as much as they have samples. Throws tessera::error where there are none, and when the loss is not a finite number.
+    /// Loss and accuracy with running statistics and without dropout, over all batches of a range, each of them
+    /// anything that step() takes but feeds; short ones count as much as they have samples. Throws tessera::error where
+    /// there are none, and when the loss is not a finite number.
     template <class Range>
     requires requires(Range& r) {
         std::begin(r);
@@ -289,15 +297,16 @@ public:
         return evaluate(named_batch<First, Names...>(first, inputs...));
     }
 
-    /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the optimizer keeps
-    /// (optimizer::averaging); steps are refused while they do. Throws tessera::error where it keeps none.
+    /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the
+    /// optimizer keeps (optimizer::averaging); steps are refused while they do. Throws tessera::error where it keeps
+    /// none.
     void use_averages(bool use) { session_.use_averages(use); }
 
-    // ---- losses of a network that has several ------------------------------------------------------------------------
+    // ---- losses of a network that has several -----------------------------------------------------------------------
 
-    /// A loss layer's loss in the last step or evaluation, without its weight; step() returns the sum of all, each times its weight. L is a layer, or
-    /// instance<layer, n> where it is repeated; one that the network does not have, or that is no loss, does not compile. Throws tessera::error before
-    /// the first step or evaluation.
+    /// A loss layer's loss in the last step or evaluation, without its weight; step() returns the sum of all, each
+    /// times its weight. L is a layer, or instance<layer, n> where it is repeated; one that the network does not have,
+    /// or that is no loss, does not compile. Throws tessera::error before the first step or evaluation.
     template <class L>
     double loss() const {
         constexpr int op = detail::operator_of<Net, L>;
@@ -324,11 +333,12 @@ public:
         return all;
     }
 
-    // ---- prediction --------------------------------------------------------------------------------------------------
+    // ---- prediction -------------------------------------------------------------------------------------------------
 
-    /// What goes into the first loss (logits, as a rule; without a loss what the last operator makes), with running statistics and without dropout, for any
-    /// number of samples: more than batch() go through in batches of that many. Takes what step() takes, of which labels may be left out: anything with
-    /// `inputs`, feeds, of which those that are not needed are not looked at, or a list of the network's inputs, all or those that are needed, in the network's
+    /// What goes into the first loss (logits, as a rule; without a loss what the last operator makes), with running
+    /// statistics and without dropout, for any number of samples: more than batch() go through in batches of that many.
+    /// Takes what step() takes, of which labels may be left out: anything with `inputs`, feeds, of which those that are
+    /// not needed are not looked at, or a list of the network's inputs, all or those that are needed, in the network's
     /// order. Feeds without one that is needed do not compile. Throws tessera::error for inputs that do not fit.
     template <class T>
     prediction predict(const T& samples) {
@@ -338,8 +348,8 @@ public:
     prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
         return predict(named_batch<First, Names...>(first, inputs...));
     }
-    /// What a layer makes, or the tensor that a node, a chain or save<> has given a name. L is a layer, instance<layer, n> where it is repeated, or the name;
-    /// one that the network does not have does not compile.
+    /// What a layer makes, or the tensor that a node, a chain or save<> has given a name. L is a layer, instance<layer,
+    /// n> where it is repeated, or the name; one that the network does not have does not compile.
     template <class L, class T>
     prediction predict(const T& samples) {
         constexpr int tensor = detail::output_of<Net, L>;
@@ -355,10 +365,10 @@ public:
         return predict<L>(named_batch<First, Names...>(first, inputs...));
     }
 
-    // ---- parameters by layer -----------------------------------------------------------------------------------------
+    // ---- parameters by layer ----------------------------------------------------------------------------------------
 
-    /// Weights of a convolution or linear layer, gamma of a batch norm: all elements, in row-major order. L is a layer, or
-    /// instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
+    /// Weights of a convolution or linear layer, gamma of a batch norm: all elements, in row-major order. L is a layer,
+    /// or instance<layer, n> where it is repeated. A layer that the network does not have does not compile.
     template <class L>
     std::vector<float> weights() const {
         return session_.parameter(index_of<L, 0>());
@@ -383,7 +393,7 @@ public:
         return graph().parameters[index_of<L, 0>()].extents;
     }
 
-    // ---- what there is -----------------------------------------------------------------------------------------------
+    // ---- what there is ----------------------------------------------------------------------------------------------
 
     const plan& training_plan() const { return session_.training_plan(); }
     graph_view graph() const { return described_.view(); }
@@ -392,9 +402,9 @@ public:
     index_t batch() const { return batch_; }                          ///< samples of a full batch
     std::uint64_t steps() const { return session_.steps(); }          ///< steps taken
     double learning_rate() const { return session_.learning_rate(); } ///< of the last step
-    /// Its layers with their shapes, parameters, floating-point operations and bytes, whole and on each device; to_text()
-    /// makes a table of it. With a cluster on which to simulate the plan (and task times), or with a timeline of the
-    /// plan, also their times. Of tessera/execute/summary.hpp, which must be included.
+    /// Its layers with their shapes, parameters, floating-point operations and bytes, whole and on each device;
+    /// to_text() makes a table of it. With a cluster on which to simulate the plan (and task times), or with a timeline
+    /// of the plan, also their times. Of tessera/execute/summary.hpp, which must be included.
     template <class... Times>
     auto summary(const Times&... times) const {
         if constexpr (requires { summarize(*this, times...); }) {
@@ -455,7 +465,9 @@ private:
     std::vector<int> weights_of() const {
         std::vector<int> all{index_of<L, 0>()...};
         for (int p = 0; p < graph().parameter_count && sizeof...(L) == 0; ++p) {
-            is_prunable(graph().parameters[p]) ? all.push_back(p) : void();
+            if (is_prunable(graph().parameters[p])) {
+                all.push_back(p);
+            }
         }
         return all;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices of the host as threads. Device 0 is the calling thread, so that one device costs no hand-over; the others are pinned
-// workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs that have two streams.
+// Devices of the host as threads. Device 0 is the calling thread, so that one device costs no hand-over; the others are
+// pinned workers that spin for a while between runs and then sleep. A transport thread of every device joins the runs
+// that have two streams.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,12 +23,13 @@
 
 namespace tessera {
 
-/// A set of threads, one for each device, and once they are wanted one more for each device's communication, that run one function each, all
-/// at the same time. (POSIX threads: <thread> costs 0.15 s to include.)
+/// A set of threads, one for each device, and once they are wanted one more for each device's communication, that run
+/// one function each, all at the same time. (POSIX threads: <thread> costs 0.15 s to include.)
 class workers {
 public:
-    /// `body(device)` is called on each device's own thread once for every run(). Throws tessera::error where the system gives fewer
-    /// threads. In a group of processes these are the threads of this one's devices, on the cores that its launcher gave it.
+    /// `body(device)` is called on each device's own thread once for every run(). Throws tessera::error where the
+    /// system gives fewer threads. In a group of processes these are the threads of this one's devices, on the cores
+    /// that its launcher gave it.
     explicit workers(int devices, process_group* group = nullptr);
     ~workers();
     workers(const workers&) = delete;
@@ -46,9 +48,10 @@ public:
     /// True where a run of so many streams has more threads than there are cores.
     bool is_crowded(int streams) const { return all_devices() * streams > cores_; }
 
-    /// Runs body(device) on every device and, with two streams, body(devices() + device) on every device's transport thread; returns when all
-    /// have finished. The first exception is rethrown. Leaves the caller on the cores that it may use. Throws tessera::error where the system has no
-    /// threads for the transport, and in a child of fork(), which has not got the threads.
+    /// Runs body(device) on every device and, with two streams, body(devices() + device) on every device's transport
+    /// thread; returns when all have finished. The first exception is rethrown. Leaves the caller on the cores that it
+    /// may use. Throws tessera::error where the system has no threads for the transport, and in a child of fork(),
+    /// which has not got the threads.
     template <class Body>
     void run(Body& body, int streams = 1) {
         if (!seats_.empty() && getpid() != process_) {
@@ -93,7 +96,8 @@ public:
     void fail() { failed_.store(true); }
 
 private:
-    /// A thread's place: what it needs to know when it starts. Numbers from the number of devices on are those of transport threads.
+    /// A thread's place: what it needs to know when it starts. Numbers from the number of devices on are those of
+    /// transport threads.
     struct seat {
         workers* owner;
         int number;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images changed on their way into a batch: random crops of a padded image, random horizontal flips, normalization by channel. What happens to a sample is
-// a function of seed, epoch and the sample's number in the set: the same in every run, under any batch size, order or thread.
+// Images changed on their way into a batch: random crops of a padded image, random horizontal flips, normalization by
+// channel. What happens to a sample is a function of seed, epoch and the sample's number in the set: the same in every
+// run, under any batch size, order or thread.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -44,7 +45,8 @@ void augment(const augmentation& a, const drawn_augmentation& d, std::int64_t ch
 /// A set of images in batches of changed ones. Like the set it can be trained on; the set must outlive it.
 class augmented_images {
 public:
-    /// Throws tessera::error where means or deviations are not one for each channel, or the padding is negative or beyond the image.
+    /// Throws tessera::error where means or deviations are not one for each channel, or the padding is negative or
+    /// beyond the image.
     augmented_images(const image_set& set, augmentation how);
     augmented_images(image_set&& set, augmentation how) = delete; // it would be gone
 

@@ -24,8 +24,9 @@
 
 namespace tessera::io {
 
-/// Samples one after the other, the sample being the slowest dimension of both. A batch that a range yields is valid until the range
-/// goes on to the next one. Inputs are numbers (batch, sample_set) or integers (token_batch, token_set).
+/// Samples one after the other, the sample being the slowest dimension of both. A batch that a range yields is valid
+/// until the range goes on to the next one. Inputs are numbers (batch, sample_set) or integers (token_batch,
+/// token_set).
 template <class Element>
 struct basic_batch {
     std::span<const Element> inputs;
@@ -35,8 +36,9 @@ struct basic_batch {
 using batch = basic_batch<float>;
 using token_batch = basic_batch<std::int32_t>;
 
-/// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over. A copy is a loop of its own over the same
-/// samples and copies at most one batch, so that it is a view, which views of range-v3 take (tessera/io/range_v3.hpp). By itself it has no batches.
+/// The batches of a set, as an input range: to be gone through in one loop at a time; a new loop starts over. A copy is
+/// a loop of its own over the same samples and copies at most one batch, so that it is a view, which views of range-v3
+/// take (tessera/io/range_v3.hpp). By itself it has no batches.
 template <class Element>
 class basic_batch_range {
 public:
@@ -94,8 +96,8 @@ public:
         kept_ = std::make_shared<const kept>(kept{std::move(inputs), std::move(labels)});
     }
 
-    /// Samples that overlap: `samples` windows of `each` elements and as many labels, a window beginning `stride` after the one before. Both must
-    /// outlive the range.
+    /// Samples that overlap: `samples` windows of `each` elements and as many labels, a window beginning `stride` after
+    /// the one before. Both must outlive the range.
     static basic_batch_range windows(std::span<const Element> elements, std::span<const std::int32_t> labels,
                                      std::int64_t samples, std::size_t each, std::size_t stride,
                                      std::int64_t batch_size, const batch_options& options = {}) {
@@ -112,8 +114,8 @@ public:
         return range;
     }
 
-    /// The same batches, each sample's inputs changed on their way: change(number of the sample in the set, inputs, where to write as many). To be
-    /// the same in every run, whatever the batch, it must be a function of these alone.
+    /// The same batches, each sample's inputs changed on their way: change(number of the sample in the set, inputs,
+    /// where to write as many). To be the same in every run, whatever the batch, it must be a function of these alone.
     using sample_change = std::function<void(std::int64_t, std::span<const Element>, std::span<Element>)>;
     [[nodiscard]] basic_batch_range changed(sample_change change) const {
         basic_batch_range range = *this;
@@ -215,7 +217,8 @@ private:
 using batch_range = basic_batch_range<float>;
 using token_range = basic_batch_range<std::int32_t>;
 
-/// Samples that are their own owner, to be gone through in batches; or one by one, each a batch of one sample: a set is a random access range.
+/// Samples that are their own owner, to be gone through in batches; or one by one, each a batch of one sample: a set is
+/// a random access range.
 template <class Element>
 class basic_sample_set {
 public:

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: a folder from which training goes on as if it had not ended, under the same strategy or any other.
 //
-//   model.safetensors   parameters and running statistics by their paths ("conv1/weight"), what the optimizer keeps for them
+//   model.safetensors   parameters and running statistics by their paths ("conv1/weight"), what the optimizer keeps for
+//                       them
 //                       ("optimizer/velocity/conv1/weight"), and what each device has left out of compressed gradients
-//                       ("left_out/3/0.0/fc1/weight": device 3, of a region that begins at 0, 0); of several processes each writes
+//                       ("left_out/3/0.0/fc1/weight": device 3, of a region that begins at 0, 0); of several processes
+//                           each writes
 //                       what it holds into files of its own,
 //                       model-00001-of-00004.safetensors: whole tensors, or boxes of those that no process has whole
-//   state.json          step, seed, learning rate, optimizer, place in the data, hashes of network and plan, what the training is field
+//   state.json          step, seed, learning rate, optimizer, place in the data, hashes of network and plan, what the
+//                       training is field
 //                       by field (execute/training_identity.hpp), size and crc32 of the files above
 //   COMMIT              the crc32 of state.json: written last, and without it the folder is no checkpoint
 #pragma once
@@ -23,6 +26,8 @@
 #include "tessera/io/checkpoint_writers.hpp"
 #include "tessera/io/load_weights.hpp"
 #include "tessera/net/network_hash.hpp"
+
+#include <utility>
 
 namespace tessera::io {
 
@@ -80,7 +85,8 @@ void require_same_optimizer(const Session& s, const std::string& path, const std
     }
 }
 
-/// Refuses files that do not hold exactly what the session needs: which tensors, of which extents. What optimizers keep is nothing to one that does not train.
+/// Refuses files that do not hold exactly what the session needs: which tensors, of which extents. What optimizers keep
+/// is nothing to one that does not train.
 template <class Session>
 void require_same_tensors(const Session& s, const tensor_files& file) {
     const graph_view g = s.graph_of();
@@ -144,7 +150,7 @@ public:
             for (int d = 0; d < c.where.rank && c.residual_of < 0; ++d) {
                 t.offsets.push_back(c.where.dim[d].begin);
             }
-            tensors_[static_cast<std::size_t>(c.file)].push_back(static_cast<named_tensor&&>(t));
+            tensors_[static_cast<std::size_t>(c.file)].push_back(std::move(t));
             chunks_[static_cast<std::size_t>(c.file)].push_back(&c);
             const auto volume = static_cast<std::size_t>(c.where.volume());
             elements = owns_numbers ? elements + volume : std::max(elements, volume);
@@ -170,7 +176,9 @@ public:
     void take_state(const Session& s, const std::optional<data_position>& data) {
         s.settle();
         if constexpr (requires { s.bring_to_all_nodes(); }) {
-            layout_.gathers() ? s.bring_to_all_nodes() : void();
+            if (layout_.gathers()) {
+                s.bring_to_all_nodes();
+            }
         }
         state_ = {s.steps(), s.seed(), s.learning_rate(), data, network_, s.training_plan().hash, kept_identity(s)};
     }
@@ -204,17 +212,18 @@ private:
     checkpoint_state state_;
 };
 
-/// Everything of a checkpoint but what it is a part of: together with the other processes. `numbers_of`: of a tensor of a file. `saver`: the
-/// identifier of who makes it, or empty.
+/// Everything of a checkpoint but what it is a part of: together with the other processes. `numbers_of`: of a tensor of
+/// a file. `saver`: the identifier of who makes it, or empty.
 void write_checkpoint(checkpoint_writers& all, const checkpoint_part& part, const std::string& folder,
                       function_ref<std::span<const float>(int, std::size_t)> numbers_of, const std::string& saver = {});
 
 } // namespace detail
 
-/// Writes a checkpoint of a session into a folder of its own. A folder of that name that holds a checkpoint is replaced, whoever reads it sees the old
-/// one or the new one; a process that is killed leaves the old one, and so does one that fails. Takes memory for the largest tensor (of it what this process
-/// writes). Of several processes all call it, and each writes what it holds: a tensor that none has whole as boxes. Throws tessera::error, in all of them, where that
-/// fails (the disk is full, the folder is read-only) or the folder holds something else.
+/// Writes a checkpoint of a session into a folder of its own. A folder of that name that holds a checkpoint is
+/// replaced, whoever reads it sees the old one or the new one; a process that is killed leaves the old one, and so does
+/// one that fails. Takes memory for the largest tensor (of it what this process writes). Of several processes all call
+/// it, and each writes what it holds: a tensor that none has whole as boxes. Throws tessera::error, in all of them,
+/// where that fails (the disk is full, the folder is read-only) or the folder holds something else.
 template <KeepsTraining Session>
 void save_checkpoint(const Session& s, const std::string& folder, const std::optional<data_position>& data = {}) {
     detail::checkpoint_part part(s, false);
@@ -229,7 +238,8 @@ void save_checkpoint(trainer<Net, B>& t, const std::string& folder, const std::o
 
 namespace detail {
 
-/// Reads what a checkpoint says, and holds its files against their checksums: each process some of them. Throws in all processes what one of them throws.
+/// Reads what a checkpoint says, and holds its files against their checksums: each process some of them. Throws in all
+/// processes what one of them throws.
 checkpoint_folder whole_checkpoint(checkpoint_writers& all, const std::string& folder);
 
 /// Sets in a session what a checkpoint holds, whose files are what was written.
@@ -287,11 +297,12 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
 
 } // namespace detail
 
-/// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the training that was saved, under the
-/// same strategy; under another one from the same parameters, statistics and state (and, where both compress gradients, what all devices together have left
-/// out). Of several processes all call it, and each reads what its devices keep. Throws
-/// tessera::error, and leaves the session as it was, where the folder is no whole checkpoint, is damaged (an older one beside it that is whole is named),
-/// or is of another network or optimizer (which fields differ is said). A trainer of {.trains = false} takes the weights and running statistics of any
+/// Sets everything that a checkpoint holds: the next step computes bit for bit what it would have computed in the
+/// training that was saved, under the same strategy; under another one from the same parameters, statistics and state
+/// (and, where both compress gradients, what all devices together have left out). Of several processes all call it, and
+/// each reads what its devices keep. Throws tessera::error, and leaves the session as it was, where the folder is no
+/// whole checkpoint, is damaged (an older one beside it that is whole is named), or is of another network or optimizer
+/// (which fields differ is said). A trainer of {.trains = false} takes the weights and running statistics of any
 /// optimizer's.
 template <KeepsTraining Session>
 checkpoint_state load_checkpoint(Session& s, const std::string& folder, const load_options& how = {}) {

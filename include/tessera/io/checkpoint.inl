@@ -15,12 +15,18 @@ TESSERA_INLINE std::vector<std::string> names_of_states(const optimizer& o) {
         break;
     case update_rule::kind::rmsprop:
         names = {"second_moment"};
-        o.centered ? void(names.emplace_back("first_moment")) : void();
+        if (o.centered) {
+            names.emplace_back("first_moment");
+        }
         [[fallthrough]];
     case update_rule::kind::sgd:
-        o.momentum != 0 ? void(names.emplace_back("velocity")) : void();
+        if (o.momentum != 0) {
+            names.emplace_back("velocity");
+        }
     }
-    o.average != 0 ? void(names.emplace_back("average")) : void();
+    if (o.average != 0) {
+        names.emplace_back("average");
+    }
     return names;
 }
 
@@ -67,7 +73,9 @@ TESSERA_INLINE void write_checkpoint(checkpoint_writers& all, const checkpoint_p
             return;
         }
         json state = part.state_as_json();
-        saver.empty() ? void() : void(state["saver"] = saver);
+        if (!saver.empty()) {
+            state["saver"] = saver;
+        }
         state["files"] = json::array();
         for (int f = 0; f < layout.files(); ++f) {
             const written_file file = all.file(f);

@@ -21,7 +21,8 @@ std::string shown(const std::vector<std::int64_t>& extents);
 
 class tensor_files {
 public:
-    /// Throws tessera::error where a file is no safetensors file, or the boxes of a tensor overlap or leave a hole. `called`: what messages call all of them.
+    /// Throws tessera::error where a file is no safetensors file, or the boxes of a tensor overlap or leave a hole.
+    /// `called`: what messages call all of them.
     tensor_files(const std::string& called, const std::vector<std::string>& paths);
 
     const std::string& called() const { return called_; }
@@ -32,7 +33,8 @@ public:
     /// The type of a tensor that cannot be read as numbers, or null.
     const std::string* other_type_of(const std::string& name) const;
 
-    /// Hands a tensor, of at most max_rank dimensions, to a sink that wants it: in parts that stay in the cache, each read once.
+    /// Hands a tensor, of at most max_rank dimensions, to a sink that wants it: in parts that stay in the cache, each
+    /// read once.
     void pour(const std::string& name, kept_sink& to) const;
 
 private:

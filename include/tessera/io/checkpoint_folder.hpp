@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of the checkpoints of one training, one for every step that was saved: step-000000001000, the newest few of which are kept; saving beside the
-// training, and going on from the newest that is whole.
+// A folder of the checkpoints of one training, one for every step that was saved: step-000000001000, the newest few of
+// which are kept; saving beside the training, and going on from the newest that is whole.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <dirent.h>
 
@@ -32,9 +33,10 @@ namespace detail {
 /// Whether a folder is a checkpoint that was written to its end (which says nothing of damage since).
 inline bool is_committed(const std::string& folder) { return ::access((folder + "/COMMIT").c_str(), F_OK) == 0; }
 
-/// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of others that were being removed: of those
-/// that savers of this folder have made. Returns what of the others it has met, each with why it stays. Newer ones are not touched, and are no reason that an older one
-/// goes: they may be damaged.
+/// Removes the checkpoints beyond the newest `keep` up to that of `step`, which is whole, and what a crash has left of
+/// others that were being removed: of those that savers of this folder have made. Returns what of the others it has
+/// met, each with why it stays. Newer ones are not touched, and are no reason that an older one goes: they may be
+/// damaged.
 std::vector<std::string> remove_older(const checkpoint_options& o, const std::string& saver, std::uint64_t step);
 
 void require_options(const checkpoint_options& o);
@@ -48,15 +50,18 @@ std::vector<std::string> write_step(checkpoint_writers& all, const checkpoint_pa
 
 } // namespace detail
 
-/// Saves checkpoints of one session beside its training: save() copies what is to be written and returns; a thread writes it. The memory for the copy is taken
-/// once, when the saver is made: as much as this process writes. It removes what savers of this folder have made and nothing else: no links, and no folder into which
-/// somebody has put a file of another name. A folder has one saver at a time. Of several processes all make one and call it alike. The session must live as long.
+/// Saves checkpoints of one session beside its training: save() copies what is to be written and returns; a thread
+/// writes it. The memory for the copy is taken once, when the saver is made: as much as this process writes. It removes
+/// what savers of this folder have made and nothing else: no links, and no folder into which somebody has put a file of
+/// another name. A folder has one saver at a time. Of several processes all make one and call it alike. The session
+/// must live as long.
 template <KeepsTraining Session>
 class checkpoint_saver {
 public:
-    /// Throws tessera::error where the folder has a saver, which it names: of this process or of another one, on any host that sees the same locks.
+    /// Throws tessera::error where the folder has a saver, which it names: of this process or of another one, on any
+    /// host that sees the same locks.
     checkpoint_saver(const Session& s, checkpoint_options o)
-        : session_(s), options_(static_cast<checkpoint_options&&>(o)), part_(s, true),
+        : session_(s), options_(std::move(o)), part_(s, true),
           writers_(detail::processes_of(s), part_.layout().files()) {
         detail::require_options(options_);
         writers_.together([this] {
@@ -78,8 +83,8 @@ public:
         thread_.join();
     }
 
-    /// Copies the session's state and lets it be written as the checkpoint of its step; waits for the one before. Throws tessera::error where that one
-    /// could not be written.
+    /// Copies the session's state and lets it be written as the checkpoint of its step; waits for the one before.
+    /// Throws tessera::error where that one could not be written.
     void save(const std::optional<data_position>& data = {}) {
         finish();
         part_.take_state(session_, data);
@@ -98,14 +103,16 @@ public:
         }
     }
 
-    /// Folders among the older checkpoints that it has met at the last one that was written, and has not counted nor removed, each with why.
+    /// Folders among the older checkpoints that it has met at the last one that was written, and has not counted nor
+    /// removed, each with why.
     std::vector<std::string> left_alone() {
         const std::unique_lock lock(mutex_);
         return left_alone_;
     }
 
 private:
-    /// As soon as it can be known: not after hours of training. What else hinders is said when something is to be written, for until then it may be mended.
+    /// As soon as it can be known: not after hours of training. What else hinders is said when something is to be
+    /// written, for until then it may be mended.
     void begin() {
         if (::mkdir(options_.folder.c_str(), 0777) == 0 || errno == EEXIST) {
             struct stat found {};
@@ -132,7 +139,7 @@ private:
             }
             lock.lock();
             failure_ = failure;
-            left_alone_ = static_cast<std::vector<std::string>&&>(left);
+            left_alone_ = std::move(left);
             writes_ = false;
             changed_.notify_all();
         }
@@ -152,9 +159,9 @@ private:
     std::thread thread_; ///< last: it uses all of the above
 };
 
-/// Goes on from the newest checkpoint of a folder that is whole, of any strategy, number of devices and processes; nothing where there is none. A
-/// checkpoint that is damaged, or of a newer version, is left out, and said; one of another network or optimizer is an error. Of several processes all call it, and
-/// all take the same.
+/// Goes on from the newest checkpoint of a folder that is whole, of any strategy, number of devices and processes;
+/// nothing where there is none. A checkpoint that is damaged, or of a newer version, is left out, and said; one of
+/// another network or optimizer is an error. Of several processes all call it, and all take the same.
 template <KeepsTraining Session>
 std::optional<resumed> resume_newest(Session& s, const std::string& folder, const load_options& how = {}) {
     resumed r;

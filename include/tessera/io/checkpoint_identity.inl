@@ -12,7 +12,9 @@ TESSERA_INLINE field_lines part_of_identity(const field_lines& of, const std::st
     for (const field_line& l : of.all()) {
         const bool may_differ = l.name == "network.samples" || l.name.ends_with(".initial") ||
                                 l.name == "optimizer.learning_rate"; // that of the last step goes on
-        l.name.starts_with(part) && !may_differ ? lines.add(l.name, l.value) : void();
+        if (l.name.starts_with(part) && !may_differ) {
+            lines.add(l.name, l.value);
+        }
     }
     return lines;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who writes what of a checkpoint: every tensor whole where one process has all of it, else as boxes, each by a process that holds it. All processes
-// find the same.
+// Who writes what of a checkpoint: every tensor whole where one process has all of it, else as boxes, each by a process
+// that holds it. All processes find the same.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -62,7 +62,7 @@ public:
         }
         for (auto& [chunk, at] : places_) {
             chunk.file = numbers[at];
-            chunks_.push_back(static_cast<checkpoint_chunk&&>(chunk));
+            chunks_.push_back(std::move(chunk));
         }
         places_.clear();
     }

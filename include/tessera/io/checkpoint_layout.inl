@@ -85,7 +85,7 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
         });
         if (!covered) {
             elements += piece.elements.size();
-            needed.push_back(static_cast<kept_piece&&>(piece));
+            needed.push_back(std::move(piece));
         }
     }
     std::vector<char> common(load_.size(), 1); // who holds all
@@ -101,26 +101,24 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
         for (std::size_t r = 0; r < who.size(); ++r) {
             common[r] = common[r] != 0 && who[r] != 0 ? 1 : 0;
         }
-        holds.push_back(static_cast<std::vector<char>&&>(who));
+        holds.push_back(std::move(who));
     }
     if (std::count(common.begin(), common.end(), 1) > 0) {
         const int writer = least_of(common);
         load_[static_cast<std::size_t>(writer)] += all.volume();
-        places_.emplace_back(checkpoint_chunk{p, state, all, 0, -1, static_cast<std::vector<kept_piece>&&>(needed)},
-                             place(writer, 0));
+        places_.emplace_back(checkpoint_chunk{p, state, all, 0, -1, std::move(needed)}, place(writer, 0));
         return;
     }
     std::map<int, std::vector<kept_piece>> of;
     for (std::size_t i = 0; i < needed.size(); ++i) {
         const int writer = least_of(holds[i]);
         load_[static_cast<std::size_t>(writer)] += needed[i].elements.size();
-        of[writer].push_back(static_cast<kept_piece&&>(needed[i]));
+        of[writer].push_back(std::move(needed[i]));
     }
     for (auto& [writer, mine] : of) {
         int file = 0; // a file has one box of a tensor
-        for (auto& [where, from] : boxes_of(static_cast<std::vector<kept_piece>&&>(mine))) {
-            places_.emplace_back(checkpoint_chunk{p, state, where, 0, -1, static_cast<std::vector<kept_piece>&&>(from)},
-                                 place(writer, file++));
+        for (auto& [where, from] : boxes_of(std::move(mine))) {
+            places_.emplace_back(checkpoint_chunk{p, state, where, 0, -1, std::move(from)}, place(writer, file++));
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose checkpoints a folder holds: what a saver may remove, and that it is the only one.
 //
-//   .tessera-saver   32 hexadecimal digits, drawn when the folder got its first saver, which every checkpoint of its savers has in state.json ("saver") and every
+//   .tessera-saver   32 hexadecimal digits, drawn when the folder got its first saver, which every checkpoint of its
+//                    savers has in state.json ("saver") and every
 //                    unfinished one in a note; then who saves there now. The saver holds a lock on it (flock).
 #pragma once
 #include "tessera/base/begin_header.inl"
@@ -24,7 +25,8 @@ bool is_checkpoint_file(std::string_view name);
 /// Checkpoints: of the saver of this identifier, or of none.
 files::folder_kind checkpoint_kind(const std::string& saver = {});
 
-/// Why a saver of this identifier leaves a checkpoint's folder alone; empty where it has made it, and nobody has put anything into it.
+/// Why a saver of this identifier leaves a checkpoint's folder alone; empty where it has made it, and nobody has put
+/// anything into it.
 std::string why_not_own(const std::string& path, const std::string& saver);
 
 /// The one writer of a folder of checkpoints: a lock, and the identifier of what its savers make.
@@ -35,8 +37,8 @@ public:
     saver_lock& operator=(const saver_lock&) = delete;
     ~saver_lock() { give(); }
 
-    /// Takes the lock of a folder that is there, unless it is held. Throws tessera::error where somebody else has it, by name, and where the file
-    /// is something else.
+    /// Takes the lock of a folder that is there, unless it is held. Throws tessera::error where somebody else has it,
+    /// by name, and where the file is something else.
     void take(const std::string& folder);
     void give();
     const std::string& identifier() const { return id_; }

@@ -150,7 +150,9 @@ TESSERA_INLINE void saver_lock::write(off_t at, const std::string& text) {
     if (!is_same || ::pwrite(to.get(), text.data(), text.size(), at) != static_cast<ssize_t>(text.size()) ||
         ::ftruncate(to.get(), at + static_cast<off_t>(text.size())) != 0) {
         const int why = is_same || to.get() < 0 ? errno : ESTALE;
-        is_same&& at == 0 ? void(!::ftruncate(to.get(), 0)) : void(); // no half of an identifier
+        if (is_same && at == 0) {
+            [[maybe_unused]] const int cut = ::ftruncate(to.get(), 0); // no half of an identifier
+        }
         file_.reset(-1);
         files::detail::refuse_to_write(path_, "writing", why);
     }

@@ -17,7 +17,8 @@ namespace tessera::io::detail {
 
 inline constexpr const char* residual_prefix = "left_out/";
 
-/// The name of a residual in a checkpoint: which device has left it out, where the region begins, and of which parameter it is.
+/// The name of a residual in a checkpoint: which device has left it out, where the region begins, and of which
+/// parameter it is.
 std::string residual_name(const graph_view& g, const kept_residual& r);
 inline bool names_residual(const std::string& name) { return name.starts_with(residual_prefix); }
 
@@ -36,11 +37,12 @@ private:
 
 std::vector<float> numbers_in(const tensor_files& file, const std::string& name, const box& region);
 
-/// The residuals that a checkpoint holds of a network: names and regions. Throws tessera::error for a name or extents that are of no region of a parameter.
+/// The residuals that a checkpoint holds of a network: names and regions. Throws tessera::error for a name or extents
+/// that are of no region of a parameter.
 std::vector<std::pair<std::string, kept_residual>> residuals_in(const graph_view& g, const tensor_files& file);
 
-/// Sets a session's residuals: under the same plan each device's own; under another one the sum of what all devices had left out, each element of it on the
-/// first device that compresses it. What no device compresses is left out for good.
+/// Sets a session's residuals: under the same plan each device's own; under another one the sum of what all devices had
+/// left out, each element of it on the first device that compresses it. What no device compresses is left out for good.
 template <class Session>
 void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
     const std::vector<kept_residual> mine = s.residuals();

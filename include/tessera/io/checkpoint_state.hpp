@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its files.
+// What a checkpoint says besides its tensors, and whether it is whole: state.json, COMMIT and the checksums of its
+// files.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -105,7 +105,9 @@ TESSERA_INLINE std::vector<std::uint64_t> saved_steps(const std::string& folder)
             steps.push_back(*step);
         }
     }
-    all != nullptr ? void(::closedir(all)) : void();
+    if (all != nullptr) {
+        ::closedir(all);
+    }
     std::sort(steps.rbegin(), steps.rend());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     return steps;
@@ -238,7 +240,9 @@ TESSERA_INLINE void checkpoint_folder::read(const json_document& document) {
         for (const json_value& line : training->items()) {
             const std::string& text = line.text();
             const std::size_t at = text.find(" = ");
-            at == std::string::npos ? line.refuse("is no 'name = value'") : void();
+            if (at == std::string::npos) {
+                line.refuse("is no 'name = value'");
+            }
             state_.training.add(text.substr(0, at), text.substr(at + 3));
         }
     }

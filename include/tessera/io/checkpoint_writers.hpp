@@ -24,7 +24,8 @@ process_group* processes_of(const Session& s) {
     }
 }
 
-/// The one process of a training without ranks, or one of several; what it does with the others may be on a thread of its own, in the same order in all.
+/// The one process of a training without ranks, or one of several; what it does with the others may be on a thread of
+/// its own, in the same order in all.
 class checkpoint_writers {
 public:
     /// All processes call it. `files`: of the checkpoints that they write.
@@ -41,7 +42,8 @@ public:
     void set_file(int file, const written_file& f);
     written_file file(int file) const { return files_[file]; }
 
-    /// A part of the work, after which all know whether it has failed anywhere: then it throws in every process. All do the same parts in the same order.
+    /// A part of the work, after which all know whether it has failed anywhere: then it throws in every process. All do
+    /// the same parts in the same order.
     template <class Work>
     void together(Work&& work) {
         if (group_ == nullptr) {
@@ -80,7 +82,8 @@ private:
         note of[max_processes]{};
     };
 
-    /// To the other nodes: what this process has noted, and then its phase. The letters of a phase have gone when all have come to the next one.
+    /// To the other nodes: what this process has noted, and then its phase. The letters of a phase have gone when all
+    /// have come to the next one.
     void send();
 
     void wait_for_all();

@@ -19,14 +19,18 @@ TESSERA_INLINE checkpoint_writers::checkpoint_writers(process_group* group, int 
             static_cast<index_t>(sizeof(saving_notes) + sizeof(written_file) * static_cast<std::size_t>(files))));
         notes_ = reinterpret_cast<saving_notes*>(memory);
         files_ = reinterpret_cast<written_file*>(memory + sizeof(saving_notes));
-        group->nodes() > 1 ? group->meet(meeting::take_memory) : void(); // letters come only when all have it
+        if (group->nodes() > 1) {
+            group->meet(meeting::take_memory); // letters come only when all have it
+        }
     }
 }
 
 TESSERA_INLINE checkpoint_writers::~checkpoint_writers() {
     if (group_ != nullptr) {
         group_->unshare(notes_);
-        group_->nodes() > 1 ? group_->withdraw() : void(); // after a failure: else all letters have gone
+        if (group_->nodes() > 1) {
+            group_->withdraw(); // after a failure: else all letters have gone
+        }
     }
 }
 
@@ -67,7 +71,9 @@ TESSERA_INLINE void checkpoint_writers::send() {
         l.node = node;
         add(l, &mine.failed, sizeof mine.failed);
         add(l, mine.words, sizeof mine.words);
-        rank() == 0 ? add(l, notes_->path, sizeof notes_->path) : void();
+        if (rank() == 0) {
+            add(l, notes_->path, sizeof notes_->path);
+        }
         for (const int f : mine_) {
             add(l, files_ + f, sizeof *files_);
         }
@@ -83,7 +89,9 @@ TESSERA_INLINE void checkpoint_writers::send() {
 
 TESSERA_INLINE void checkpoint_writers::wait_for_all() {
     notes_->of[rank()].phase.store(++phase_);
-    group_->nodes() > 1 ? send() : void();
+    if (group_->nodes() > 1) {
+        send();
+    }
     const index_t began = nanoseconds_now();
     for (int r = 0; r < size(); ++r) {
         while (notes_->of[r].phase.load() < phase_) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CIFAR-10 and CIFAR-100 (Krizhevsky 2009) in their binary version, https://www.cs.toronto.edu/~kriz/cifar.html: rows of one label byte (CIFAR-100: two,
-// the coarse and the fine label) and 3072 pixels, the red plane first, each plane by lines of 32.
+// CIFAR-10 and CIFAR-100 (Krizhevsky 2009) in their binary version, https://www.cs.toronto.edu/~kriz/cifar.html: rows
+// of one label byte (CIFAR-100: two, the coarse and the fine label) and 3072 pixels, the red plane first, each plane by
+// lines of 32.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -33,8 +34,8 @@ inline cifar_format cifar10_format() { return {{10}, 0}; }
 inline cifar_format cifar100_format() { return {{20, 100}, 1}; }        ///< the 100 classes
 inline cifar_format cifar100_coarse_format() { return {{20, 100}, 0}; } ///< the 20 groups of classes
 
-/// Reads a file of whole rows, plain or compressed by gzip; `rows`: how many it must have, 0 for any number but none. Throws tessera::error, with
-/// file, row and byte, where it is cut, goes on, or has a label that is none.
+/// Reads a file of whole rows, plain or compressed by gzip; `rows`: how many it must have, 0 for any number but none.
+/// Throws tessera::error, with file, row and byte, where it is cut, goes on, or has a label that is none.
 cifar_rows read_cifar(const std::string& path, const cifar_format& format, std::int64_t rows = 0,
                       std::string_view remedy = "fetch the binary version of the file again");
 
@@ -58,11 +59,12 @@ void require_part(std::string_view name, std::string_view part);
 
 } // namespace detail
 
-/// 50000 images to train with or 10000 to test with, of ten classes, from the folder cifar-10-batches-bin. Throws tessera::error.
+/// 50000 images to train with or 10000 to test with, of ten classes, from the folder cifar-10-batches-bin. Throws
+/// tessera::error.
 image_set cifar10(std::string_view part, const std::string& folder);
 
-/// 50000 images to train with or 10000 to test with, from the folder cifar-100-binary: of a hundred classes, or, `coarse`, of twenty. Throws
-/// tessera::error.
+/// 50000 images to train with or 10000 to test with, from the folder cifar-100-binary: of a hundred classes, or,
+/// `coarse`, of twenty. Throws tessera::error.
 image_set cifar100(std::string_view part, const std::string& folder, bool coarse = false);
 
 } // namespace tessera::io

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search from coarse to fine as a file: the searches that it consists of, one after the other, each as io/search_file.hpp has it.
+// A search from coarse to fine as a file: the searches that it consists of, one after the other, each as
+// io/search_file.hpp has it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,15 +13,17 @@ namespace tessera::io {
 
 namespace detail {
 
-/// The searches of a file: its head, then for each a line with its length and its text. Throws tessera::error for anything else.
+/// The searches of a file: its head, then for each a line with its length and its text. Throws tessera::error for
+/// anything else.
 std::vector<std::string> searches_in(const std::string& text);
 
 std::string text_of_searches(const std::vector<std::string>& all);
 
 } // namespace detail
 
-/// Keeps the searches of search::coarse_search in a file, which is replaced as a whole after every round; where it exists, they go on from what is
-/// there. Throws tessera::error for a file that cannot be read or is damaged, and later for one of another network, machine, seed or options.
+/// Keeps the searches of search::coarse_search in a file, which is replaced as a whole after every round; where it
+/// exists, they go on from what is there. Throws tessera::error for a file that cannot be read or is damaged, and later
+/// for one of another network, machine, seed or options.
 class file_journal : public search::search_journal {
 public:
     explicit file_journal(std::string path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums of 32 bits: zlib's CRC-32 of files, and CRC-32C (Castagnoli's polynomial) of records. By carry-less products where the processor has them
-// (ten times as fast), else by zlib or a table.
+// Checksums of 32 bits: zlib's CRC-32 of files, and CRC-32C (Castagnoli's polynomial) of records. By carry-less
+// products where the processor has them (ten times as fast), else by zlib or a table.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -57,8 +57,8 @@ constexpr std::uint64_t crc_power(int n) {
 }
 
 #if defined(__x86_64__)
-/// Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction" (Intel, 2009): 64 bytes at a time are folded onto the next 64; of the
-/// 16 that are left the table makes the sum. At least 64 bytes.
+/// Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction" (Intel, 2009): 64 bytes at
+/// a time are folded onto the next 64; of the 16 that are left the table makes the sum. At least 64 bytes.
 template <class Crc>
 __attribute__((target("pclmul,sse4.1"))) inline std::uint32_t
 crc_by_products(std::uint32_t before, const unsigned char* bytes, std::size_t count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as comma-separated values (RFC 4180): fields in quotes may hold separators, line ends and, doubled, quotes; lines end with LF or CRLF. Every
-// line has as many fields as the first.
+// Tables as comma-separated values (RFC 4180): fields in quotes may hold separators, line ends and, doubled, quotes;
+// lines end with LF or CRLF. Every line has as many fields as the first.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

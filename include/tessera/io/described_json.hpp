@@ -21,7 +21,8 @@ std::string names_of_values() {
     return names;
 }
 
-/// Writes the fields of `x` that are not what they are by themselves, those that are always there, and those for which wants(facts) is true.
+/// Writes the fields of `x` that are not what they are by themselves, those that are always there, and those for which
+/// wants(facts) is true.
 template <Described T, class Wants>
 void write_fields(json& j, const T& x, Wants wants) {
     const T usual{};
@@ -45,8 +46,8 @@ void write_fields(json& j, const T& x) {
     write_fields(j, x, [](const field_facts&) { return false; });
 }
 
-/// Reads what write_fields() writes; what is not there is left as it is. Throws tessera::error, naming line and place, for numbers out of range and for other
-/// types and words.
+/// Reads what write_fields() writes; what is not there is left as it is. Throws tessera::error, naming line and place,
+/// for numbers out of range and for other types and words.
 template <Described T>
 void read_fields(json_object& o, T& x) {
     T::each_field([&](const char* name, auto member, const field_facts& f) {

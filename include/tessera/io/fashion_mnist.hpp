@@ -33,7 +33,8 @@ enum class pixel_values {
     raw         ///< x
 };
 
-/// Reads "train" or "test" from the folder, from files compressed by gzip or plain. Throws tessera::error where a file is missing or damaged, or where the two do not fit together.
+/// Reads "train" or "test" from the folder, from files compressed by gzip or plain. Throws tessera::error where a file
+/// is missing or damaged, or where the two do not fit together.
 image_set fashion_mnist(std::string_view split, const std::string& directory = fashion_mnist_directory(),
                         pixel_values as = pixel_values::normalized);
 

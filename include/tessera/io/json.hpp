@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON by the library of Niels Lohmann (Debian's nlohmann-json3-dev), and what a strict reader adds to it: names may not come twice, every member
-// must be asked for, types and ranges are checked, and whatever is wrong is told with its line and its path.
+// JSON by the library of Niels Lohmann (Debian's nlohmann-json3-dev), and what a strict reader adds to it: names may
+// not come twice, every member must be asked for, types and ranges are checked, and whatever is wrong is told with its
+// line and its path.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,8 +23,8 @@ class json_value;
 /// A parsed text that knows the line of every value.
 class json_document {
 public:
-    /// `called` is what messages call it, such as its path. Throws tessera::error with line and column for what is not JSON (RFC 8259), for
-    /// a name that comes twice in an object, and for values more than 100 deep.
+    /// `called` is what messages call it, such as its path. Throws tessera::error with line and column for what is not
+    /// JSON (RFC 8259), for a name that comes twice in an object, and for values more than 100 deep.
     json_document(std::string_view text, std::string called);
     json_document(const json_document&) = delete;
     json_document& operator=(const json_document&) = delete;
@@ -33,8 +34,8 @@ public:
     /// The line in which a value of the document stands.
     int line_of(const json& value) const;
     const std::string& called() const { return called_; }
-    /// The names and numbers that lead to a value of the document, such as "/nodes/3/name"; long names are cut. It is looked for from the beginning:
-    /// for messages.
+    /// The names and numbers that lead to a value of the document, such as "/nodes/3/name"; long names are cut. It is
+    /// looked for from the beginning: for messages.
     std::string path_of(const json& value) const;
 
 private:

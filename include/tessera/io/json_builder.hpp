@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds values from the events of the JSON library's parser: names may not come twice, depth is bounded, and lines are noted.
+// Builds values from the events of the JSON library's parser: names may not come twice, depth is bounded, and lines are
+// noted.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,16 +23,18 @@ namespace tessera::io {
 /// A JSON value whose objects keep the order of their members.
 using json = nlohmann::ordered_json;
 
-/// The text of a value: on one line, or with so many blanks for each level. All control characters in it are quoted; what is no UTF-8 is U+FFFD there.
+/// The text of a value: on one line, or with so many blanks for each level. All control characters in it are quoted;
+/// what is no UTF-8 is U+FFFD there.
 std::string text_of_json(const json& j, int indent = -1);
 
 namespace detail {
 
-/// An object of these names, none of which comes twice, and their values. Its time is linear in their number: the library's own insertion looks for each name from
-/// the beginning, and copies all that there is where it grows.
+/// An object of these names, none of which comes twice, and their values. Its time is linear in their number: the
+/// library's own insertion looks for each name from the beginning, and copies all that there is where it grows.
 json object_of(std::deque<std::string>&& names, std::vector<json>&& values);
 
-/// Builds a value from the library's parser, noting in which line every value begins (or ends, for those that lie on one).
+/// Builds a value from the library's parser, noting in which line every value begins (or ends, for those that lie on
+/// one).
 class json_builder : public nlohmann::json_sax<json> {
 public:
     json_builder(std::string_view text, std::string called) : text_(text), called_(std::move(called)) {}

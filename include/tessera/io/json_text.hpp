@@ -9,8 +9,9 @@ namespace tessera::io {
 
 namespace detail {
 
-/// Adds the value as one line, with blanks after commas and colons, to `out`, which may have at most so many bytes then: false where it would have more, and it
-/// is left within them but for a number or the text of one that is quoted. So trying what does not fit takes a line's time, however much is in it.
+/// Adds the value as one line, with blanks after commas and colons, to `out`, which may have at most so many bytes
+/// then: false where it would have more, and it is left within them but for a number or the text of one that is quoted.
+/// So trying what does not fit takes a line's time, however much is in it.
 bool add_line(std::string& out, const json& j, std::size_t most);
 
 void write_json(std::string& out, const json& j, std::size_t indent);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles as PipeDream's profiler writes them: a line for every layer, then one for every edge, which begins with a tab.
+// Profiles as PipeDream's profiler writes them: a line for every layer, then one for every edge, which begins with a
+// tab.
 //
-//     node4 -- Conv2d(3, 64) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=64.0, parameter_size=16.0
+//     node4 -- Conv2d(3, 64) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=64.0,
+//         parameter_size=16.0
 //             node3 -- node4
 //
-// Times are ms, sizes bytes. A size of several tensors is a list, [64.0; 16.0]. What its planner has given a stage ends with " -- stage_id=2".
+// Times are ms, sizes bytes. A size of several tensors is a list, [64.0; 16.0]. What its planner has given a stage ends
+// with " -- stage_id=2".
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -59,8 +62,9 @@ std::string profile_number(double x);
 
 } // namespace detail
 
-/// The profile that a text holds, its edges as they come. Throws tessera::error, with the line, for what is no such text, names that come twice, edges to
-/// nothing or that come twice, layers without an edge, numbers that are negative or not finite, and cycles.
+/// The profile that a text holds, its edges as they come. Throws tessera::error, with the line, for what is no such
+/// text, names that come twice, edges to nothing or that come twice, layers without an edge, numbers that are negative
+/// or not finite, and cycles.
 search::placement::layer_profile profile_from_text(std::string_view text, const std::string& called = "profile");
 search::placement::layer_profile read_layer_profile(const std::string& path);
 

@@ -10,7 +10,9 @@ namespace tessera::io::detail {
 TESSERA_INLINE search::placement::layer_profile profile_reader::read() {
     while (next_line()) {
         if (line_.empty()) {
-            text_.find_first_not_of("\r\n", at_) == std::string_view::npos ? void() : refuse("is empty; take it out");
+            if (text_.find_first_not_of("\r\n", at_) != std::string_view::npos) {
+                refuse("is empty; take it out");
+            }
         } else if (line_.front() == '\t') {
             edge();
         } else {

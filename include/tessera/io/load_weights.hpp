@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights from safetensors files, such as those of somebody else's training: by the paths of parameters or by other names, of all layers or of one.
+// Weights from safetensors files, such as those of somebody else's training: by the paths of parameters or by other
+// names, of all layers or of one.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,8 +23,8 @@ struct loaded_weights {
     std::vector<std::string> unexpected; ///< tensors that no parameter is called like
 };
 
-/// Which layer's parameters a file of weights is to set, by its path or by one parameter's ("encoder.norm", "fc1/bias"), and what the file calls it, where
-/// that is another name; or what it calls several.
+/// Which layer's parameters a file of weights is to set, by its path or by one parameter's ("encoder.norm",
+/// "fc1/bias"), and what the file calls it, where that is another name; or what it calls several.
 struct weights_of {
     std::string layer{};              ///< empty: all
     std::string called{};             ///< of that layer; empty: as it is
@@ -54,7 +55,8 @@ struct weight_move {
     bool transposed = false;
 };
 
-/// The extents that a file's tensor must have: a parameter's, of one of its rows, or transposed; with -1 for rows of which some are taken.
+/// The extents that a file's tensor must have: a parameter's, of one of its rows, or transposed; with -1 for rows of
+/// which some are taken.
 std::vector<std::int64_t> extents_wanted(const weight_move& m, const shape& parameter);
 
 bool fits(const std::vector<std::int64_t>& found, const std::vector<std::int64_t>& wanted, const weight_move& m,
@@ -68,12 +70,15 @@ std::string some_of(const std::vector<std::string>& names);
 
 } // namespace detail
 
-/// Sets the parameters that a safetensors file, all files of a folder together (a checkpoint's, a foreign model's in parts) or those that an index names
-/// (model.safetensors.index.json, itself or in its folder) have under their paths, such as those of somebody else's training; of one layer alone, where one is named:
-/// load_weights(trainer, "lenet.safetensors", {.layer = "conv1", .called = "features"}). A parameter "conv1/weight" is also found as "conv1.weight", and the statistics of
-/// a batch norm as "running_mean" and "running_var"; what else the file calls layers, or has transposed, `names` say (weight_names.hpp). Throws tessera::error, and sets
-/// nothing, where no tensor is called like a parameter; for a tensor of a parameter's name and other extents or of integers; for a layer that the network does not have, or
-/// not all of whose parameters the file has; and for files that are not those of their index.
+/// Sets the parameters that a safetensors file, all files of a folder together (a checkpoint's, a foreign model's in
+/// parts) or those that an index names (model.safetensors.index.json, itself or in its folder) have under their paths,
+/// such as those of somebody else's training; of one layer alone, where one is named: load_weights(trainer,
+/// "lenet.safetensors", {.layer = "conv1", .called = "features"}). A parameter "conv1/weight" is also found as
+/// "conv1.weight", and the statistics of a batch norm as "running_mean" and "running_var"; what else the file calls
+/// layers, or has transposed, `names` say (weight_names.hpp). Throws tessera::error, and sets nothing, where no tensor
+/// is called like a parameter; for a tensor of a parameter's name and other extents or of integers; for a layer that
+/// the network does not have, or not all of whose parameters the file has; and for files that are not those of their
+/// index.
 template <class Session>
 requires requires(Session& s, std::span<const float> values) { s.set_parameter(0, values); }
 loaded_weights load_weights(Session& s, const std::string& path, const weights_of& which = {}) {
@@ -147,7 +152,9 @@ loaded_weights load_weights(Session& s, const std::string& path, const weights_o
                         ", '" + found.matched.back() + "', and not the other");
         }
         wanted.push_back(first);
-        rows == 0 ? found.missing.push_back(first) : void();
+        if (rows == 0) {
+            found.missing.push_back(first);
+        }
     }
     if (!which.layer.empty() && (wanted.empty() || !found.missing.empty())) {
         std::string text = "tessera: '" + path;

@@ -21,8 +21,9 @@ std::string rate_name(int kind, precision math);
 /// The machine as a value whose text is a machine file.
 json to_json(const device_graph& g);
 
-/// The machine that a document describes; rates in tf32 and bf16 may be left out where they are those of fp32. Throws tessera::error, naming line and place, for members that are missing, unknown, of the wrong
-/// type or out of range, for another version, and for a graph that require() refuses.
+/// The machine that a document describes; rates in tf32 and bf16 may be left out where they are those of fp32. Throws
+/// tessera::error, naming line and place, for members that are missing, unknown, of the wrong type or out of range, for
+/// another version, and for a graph that require() refuses.
 device_graph machine_from(const json_document& document);
 
 device_graph machine_from_text(std::string_view text, const std::string& called = "machine file");

@@ -57,9 +57,10 @@ private:
 
 } // namespace detail
 
-/// A header with the network as a type of this name (as far as C++ can have it): a dag of layers with the paths that the value's operators have, so
-/// that strategies, weights and numbers are the same. Throws tessera::error for what has no place in one: operators that are not the library's,
-/// and operators of several inputs that take parameters of another.
+/// A header with the network as a type of this name (as far as C++ can have it): a dag of layers with the paths that
+/// the value's operators have, so that strategies, weights and numbers are the same. Throws tessera::error for what has
+/// no place in one: operators that are not the library's, and operators of several inputs that take parameters of
+/// another.
 inline std::string to_cpp(const graph_view& g, const std::string& name) { return detail::cpp_writer(g).write(name); }
 
 } // namespace tessera::io

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks as JSON: inputs and operators by name, each after what it reads; versioned, and read strictly. So a network need not be a C++ type.
+// Networks as JSON: inputs and operators by name, each after what it reads; versioned, and read strictly. So a network
+// need not be a C++ type.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -41,12 +42,13 @@ private:
 
 } // namespace detail
 
-/// A network as a value whose text is a network file. Throws tessera::error for operators whose attributes their records do not list.
+/// A network as a value whose text is a network file. Throws tessera::error for operators whose attributes their
+/// records do not list.
 json to_json(const graph_view& g, const std::string& name);
 
-/// The network that a text describes, for so many samples (0: as many as it says). Throws tessera::error, naming line, place and operator, for
-/// members that are missing, unknown, of the wrong type or out of range, for another version, and for every rule that a typed network
-/// would break. `more`: records of operators of one's own.
+/// The network that a text describes, for so many samples (0: as many as it says). Throws tessera::error, naming line,
+/// place and operator, for members that are missing, unknown, of the wrong type or out of range, for another version,
+/// and for every rule that a typed network would break. `more`: records of operators of one's own.
 network_file network_from_text(std::string_view text, index_t samples = 0, const std::string& called = "network file",
                                const std::vector<const op_record*>& more = {});
 network_file read_network(const std::string& path, index_t samples = 0, const std::vector<const op_record*>& more = {});

@@ -23,8 +23,8 @@
 
 namespace tessera::io {
 
-/// What is written. Version 1 is read too: there attributes that a file leaves out of an operator whose layer has template arguments are those of its
-/// attributes' struct: no bias, a stride of 1.
+/// What is written. Version 1 is read too: there attributes that a file leaves out of an operator whose layer has
+/// template arguments are those of its attributes' struct: no bias, a stride of 1.
 inline constexpr int network_file_version = 2;
 
 /// A network from a file. Its names lie in `texts`, which every copy shares.
@@ -55,8 +55,8 @@ double finite(const json_value& value);
 
 std::int64_t number_of(const json_value& value, const attribute_field& field);
 
-/// Reads what a node of a file of this version says of its operator's attributes (null: nothing). Others are those of the operator's layer; one that the
-/// layer must be told is asked for.
+/// Reads what a node of a file of this version says of its operator's attributes (null: nothing). Others are those of
+/// the operator's layer; one that the layer must be told is asked for.
 void read_attributes(const json_value* value, const json_value& node, const std::string& name, std::int64_t version,
                      op_attributes& a);
 

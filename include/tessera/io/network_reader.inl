@@ -24,7 +24,9 @@ TESSERA_INLINE std::int64_t number_of(const json_value& value, const attribute_f
 TESSERA_INLINE void read_attributes(const json_value* value, const json_value& node, const std::string& name,
                                     std::int64_t version, op_attributes& a) {
     std::optional<json_object> members;
-    value != nullptr ? void(members.emplace(*value)) : void();
+    if (value != nullptr) {
+        members.emplace(*value);
+    }
     const attribute_list* const list = record_of(a).own;
     const attribute_defaults* const usual = defaults_of(record_of(a));
     const bool as_layer = usual != nullptr && (version > 1 || usual->is_whole());
@@ -59,7 +61,9 @@ TESSERA_INLINE void read_attributes(const json_value* value, const json_value& n
         }
         at += field.count;
     }
-    members ? members->finish() : void();
+    if (members) {
+        members->finish();
+    }
     if (!missing.empty()) {
         node.refuse("(" + std::string(record_of(a).name) + " '" + name + "') lacks the attribute '" + missing +
                     "', which has no default; say it");

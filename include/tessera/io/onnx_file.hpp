@@ -47,8 +47,8 @@ onnx_file onnx_of(std::string bytes, const std::string& folder, const std::strin
 
 } // namespace detail
 
-/// The model of a file. Throws tessera::error where the file cannot be read or is damaged, and for external data that are not there, too short, or
-/// outside of the model's folder.
+/// The model of a file. Throws tessera::error where the file cannot be read or is damaged, and for external data that
+/// are not there, too short, or outside of the model's folder.
 onnx_file read_onnx_file(const std::string& path);
 /// The model whose file has these bytes, without external data.
 onnx_file onnx_file_from_bytes(std::string bytes, const std::string& called = "ONNX model");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of ONNX files (github.com/onnx/onnx, onnx.proto3) as plain values (part/onnx/model.hpp); see onnx_file.hpp.
+// The messages of ONNX files (github.com/onnx/onnx, onnx.proto3) as plain values (part/onnx/model.hpp); see
+// onnx_file.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

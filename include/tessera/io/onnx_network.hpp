@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX models as networks with their weights: what other frameworks export, to be planned, to predict with and to be trained further (docs/onnx.md).
+// ONNX models as networks with their weights: what other frameworks export, to be planned, to predict with and to be
+// trained further (docs/onnx.md).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -34,8 +35,8 @@ onnx_network network_of_onnx(const onnx_file& from, const onnx::options& how, co
 
 } // namespace detail
 
-/// The network of a model's file. Throws tessera::error for files that are damaged, and for models with what a network has no words for, of which
-/// all is said at once, each with its node and operator.
+/// The network of a model's file. Throws tessera::error for files that are damaged, and for models with what a network
+/// has no words for, of which all is said at once, each with its node and operator.
 onnx_network read_onnx(const std::string& path, const onnx::options& how = {});
 /// The same of a file's bytes, without external data.
 onnx_network onnx_from_bytes(std::string bytes, const onnx::options& how = {},

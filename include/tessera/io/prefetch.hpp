@@ -29,9 +29,10 @@ concept range_of_batches = requires(Range& range) {
     static_cast<std::int64_t>((*range.begin()).size);
 };
 
-/// for (const auto& batch : prefetched(set.batches(64), 2)): an input range of the same batches, of which up to `depth` are made ahead. A range that is handed in as a
-/// temporary is kept, another one must outlive it and is not to be used meanwhile. What the range throws is thrown where its batch would have
-/// come. Leaving the loop early waits for the batch that is being made, no longer.
+/// for (const auto& batch : prefetched(set.batches(64), 2)): an input range of the same batches, of which up to `depth`
+/// are made ahead. A range that is handed in as a temporary is kept, another one must outlive it and is not to be used
+/// meanwhile. What the range throws is thrown where its batch would have come. Leaving the loop early waits for the
+/// batch that is being made, no longer.
 template <range_of_batches Range>
 class prefetched {
     using source = std::remove_reference_t<Range>;

@@ -22,7 +22,8 @@
 namespace tessera::io {
 
 struct progress_options {
-    /// Copied by the bar; until then it must live. A view, because g++ 12 at -O3 warns of temporaries with a string here.
+    /// Copied by the bar; until then it must live. A view, because g++ 12 at -O3 warns of temporaries with a string
+    /// here.
     std::string_view unit = "images";
     std::chrono::milliseconds interval{100}; ///< the line is drawn at most once in this time
     int descriptor = STDERR_FILENO;          ///< nothing is written unless this is a terminal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): fields, each with a number and a kind of bytes. What a field
-// means is the caller's to know; nothing is copied, and nothing is believed of a length before it is compared with what is there.
+// Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding): fields, each with a
+// number and a kind of bytes. What a field means is the caller's to know; nothing is copied, and nothing is believed of
+// a length before it is compared with what is there.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,10 +26,12 @@ struct wire_field {
     std::string_view bytes; ///< of texts, of messages and of packed numbers
 };
 
-/// Reads the fields of a message one after the other. Throws tessera::error, with the place, where the bytes are no message.
+/// Reads the fields of a message one after the other. Throws tessera::error, with the place, where the bytes are no
+/// message.
 class wire_reader {
 public:
-    /// `called`: what the message belongs to, for messages to people. `from`: the first byte of the whole file, by which places are told.
+    /// `called`: what the message belongs to, for messages to people. `from`: the first byte of the whole file, by
+    /// which places are told.
     wire_reader(std::string_view message, const std::string& called, const char* from)
         : left_(message), called_(&called), from_(from) {}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data sets and their batches under the views of range-v3: set.batches(64) | ranges::views::take(10), set | ranges::views::filter(...).
+// Data sets and their batches under the views of range-v3: set.batches(64) | ranges::views::take(10), set |
+// ranges::views::filter(...).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

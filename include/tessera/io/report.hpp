@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as one HTML file that needs nothing else: timelines of devices and links, memory over time, bytes per link, the network with its splits.
+// A run as one HTML file that needs nothing else: timelines of devices and links, memory over time, bytes per link, the
+// network with its splits.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -49,7 +50,7 @@ private:
 
     std::string strategy_table() const;
 
-    // ---- data of the script -------------------------------------------------------------------------------------------
+    // ---- data of the script -----------------------------------------------------------------------------------------
 
     struct row {
         std::string name;

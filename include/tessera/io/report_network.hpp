@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network with its splits as a drawing: a box for every operator with a strip in the colours of the devices that its shards run on, an arrow for every
-// tensor, red and thick where bytes move.
+// A network with its splits as a drawing: a box for every operator with a strip in the colours of the devices that its
+// shards run on, an arrow for every tensor, red and thick where bytes move.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -23,7 +23,8 @@ std::string device_colour(int device, int devices);
 /// 12,345,678 bytes as 12.3 MB.
 std::string bytes_text(double bytes);
 
-/// Where every operator stands. An operator stands in the row before the first that reads it; in its row it takes the free column nearest to that of its innermost input.
+/// Where every operator stands. An operator stands in the row before the first that reads it; in its row it takes the
+/// free column nearest to that of its innermost input.
 struct network_places {
     std::vector<int> row;
     std::vector<int> column; ///< from 0
@@ -46,8 +47,8 @@ private:
     double left(int op) const;
     double top(int op) const { return 20 + (places_.row[static_cast<std::size_t>(op)] % places_.fold) * down; }
 
-    /// Bytes that move because two neighbours are split differently: what the reader fetches, and the gradients of it; a tensor of several
-    /// readers has its gradient's bytes on the first.
+    /// Bytes that move because two neighbours are split differently: what the reader fetches, and the gradients of it;
+    /// a tensor of several readers has its gradient's bytes on the first.
     index_t bytes_on(int producer, int reader) const;
 
     std::string edge(int from, int to) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every report's page has: its style, and the script that draws timelines and memory from the page's own data. Nothing is fetched.
+// What every report's page has: its style, and the script that draws timelines and memory from the page's own data.
+// Nothing is fetched.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

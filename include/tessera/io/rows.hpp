@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of described values as tables: comma-separated values (RFC 4180), which needs nothing, and JSON is in rows_json.hpp. What lists its fields
-// once (see strategy/described.hpp), such as operator_timing, can be written and read.
+// Rows of described values as tables: comma-separated values (RFC 4180), which needs nothing, and JSON is in
+// rows_json.hpp. What lists its fields once (see strategy/described.hpp), such as operator_timing, can be written and
+// read.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -109,8 +110,8 @@ void write_csv(const std::string& path, const std::vector<Row>& rows) {
     write_file_atomically(path, to_csv(rows));
 }
 
-/// The rows of a table that to_csv() has written, or that has columns of these names in any order; others are left alone. Throws
-/// tessera::error for a column that is not there and for a field that is none of its type's values.
+/// The rows of a table that to_csv() has written, or that has columns of these names in any order; others are left
+/// alone. Throws tessera::error for a column that is not there and for a field that is none of its type's values.
 template <Described Row>
 std::vector<Row> rows_of(const csv_table& table) {
     std::vector<Row> rows(static_cast<std::size_t>(table.rows()));

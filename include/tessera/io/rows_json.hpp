@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of described values as JSON: an array of objects, in which fields that are described values are objects themselves.
+// Rows of described values as JSON: an array of objects, in which fields that are described values are objects
+// themselves.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of tensors in the safetensors format: 8 bytes that say how long the header is, little-endian; the header, a
-// JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here are also a checkpoint, or a shard of
-// one, for torch.distributed.checkpoint: they say where in the whole tensor each of theirs begins.
+// JSON object padded with spaces; then all tensors one after the other, row-major, without holes. Files written here
+// are also a checkpoint, or a shard of one, for torch.distributed.checkpoint: they say where in the whole tensor each
+// of theirs begins.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -56,8 +57,9 @@ std::string safetensors_header(std::span<const named_tensor> tensors);
 
 } // namespace detail
 
-/// Writes tensors in the order given, replacing the file if it exists; a reader sees the old contents or the new ones. The numbers of a tensor are asked for when
-/// their turn comes, and must be there until the next ones are asked for. Throws tessera::error where that fails, and for a name that comes twice.
+/// Writes tensors in the order given, replacing the file if it exists; a reader sees the old contents or the new ones.
+/// The numbers of a tensor are asked for when their turn comes, and must be there until the next ones are asked for.
+/// Throws tessera::error where that fails, and for a name that comes twice.
 written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors,
                                function_ref<std::span<const float>(std::size_t)> numbers_of);
 written_file write_safetensors(const std::string& path, std::span<const named_tensor> tensors);
@@ -75,8 +77,9 @@ public:
         std::int64_t elements() const;
     };
 
-    /// Throws tessera::error where the file cannot be read, and where it is not exactly what the format wants: a header of at most 100 MB, extents
-    /// that fit their bytes, tensors that cover the rest of the file without holes and overlaps.
+    /// Throws tessera::error where the file cannot be read, and where it is not exactly what the format wants: a header
+    /// of at most 100 MB, extents that fit their bytes, tensors that cover the rest of the file without holes and
+    /// overlaps.
     explicit safetensors_file(const std::string& path);
 
     /// True for types that are read as fp32; others (indices, counters) may be there.
@@ -84,7 +87,8 @@ public:
 
     const std::string& path() const { return path_; }
     const std::map<std::string, place>& tensors() const { return tensors_; }
-    /// The numbers of a tensor, as fp32. Throws tessera::error where there is none of that name, and for types that are not read.
+    /// The numbers of a tensor, as fp32. Throws tessera::error where there is none of that name, and for types that are
+    /// not read.
     std::vector<float> numbers(const std::string& name) const;
     /// Those of a place from element `first` on, row-major.
     void read(const place& p, std::int64_t first, std::span<float> to) const;

@@ -5,6 +5,8 @@
 
 #include "tessera/io/search_numbers.hpp"
 
+#include <utility>
+
 namespace tessera::io::detail {
 
 TESSERA_INLINE std::string_view search_reader::word() {
@@ -36,7 +38,7 @@ TESSERA_INLINE strategy search_reader::read_strategy(strategy_reader& of, int de
         refuse("it has a strategy for " + std::to_string(file.devices) + " devices, and the machine has " +
                std::to_string(devices));
     }
-    return static_cast<strategy&&>(file.value);
+    return std::move(file.value);
 }
 
 } // namespace tessera::io::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of several lengths in batches of few: each is padded at its end to the length of its bucket, so that a network of any length
-// (tokens<up_to<L>>) makes one plan for each bucket.
+// Sequences of several lengths in batches of few: each is padded at its end to the length of its bucket, so that a
+// network of any length (tokens<up_to<L>>) makes one plan for each bucket.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,7 +21,8 @@
 
 namespace tessera::io {
 
-/// A batch of sequences of one bucket: inputs and labels [size, length], the true lengths [size]. Valid until the range goes on to the next one.
+/// A batch of sequences of one bucket: inputs and labels [size, length], the true lengths [size]. Valid until the range
+/// goes on to the next one.
 struct padded_batch {
     std::span<const std::int32_t> inputs;
     std::span<const std::int32_t> labels;
@@ -44,15 +45,17 @@ public:
     /// Throws tessera::error where there is no sequence, one is empty, or its labels are not as many as its tokens.
     sequence_set(std::vector<std::vector<std::int32_t>> tokens, std::vector<std::vector<std::int32_t>> labels);
 
-    /// Each token's label is the token that comes next: a sequence of n tokens is a sample of n - 1. Throws tessera::error for fewer than two.
+    /// Each token's label is the token that comes next: a sequence of n tokens is a sample of n - 1. Throws
+    /// tessera::error for fewer than two.
     static sequence_set of_next_tokens(const std::vector<std::vector<std::int32_t>>& texts);
 
     [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(all_->tokens.size()); }
     [[nodiscard]] std::int64_t longest() const { return longest_; }
 
-    /// Batches of `batch_size` samples, or fewer at the end of an epoch, of one bucket each. A sample goes to the first bucket that is long enough, in the order of
-    /// the epoch; a bucket that is full is a batch, and at the end come those that are not, the shortest first. `buckets` are lengths, the last
-    /// at least that of the longest sequence. Throws tessera::error where they are not, or a batch has no sample.
+    /// Batches of `batch_size` samples, or fewer at the end of an epoch, of one bucket each. A sample goes to the first
+    /// bucket that is long enough, in the order of the epoch; a bucket that is full is a batch, and at the end come
+    /// those that are not, the shortest first. `buckets` are lengths, the last at least that of the longest sequence.
+    /// Throws tessera::error where they are not, or a batch has no sample.
     [[nodiscard]] range batches(std::int64_t batch_size, std::vector<std::int64_t> buckets,
                                 const batch_options& options = {}, padding with = {}) const;
 

@@ -27,7 +27,8 @@ struct shown_run {
     std::vector<std::string> names; ///< of the network's operators
 };
 
-/// Plans and simulates a strategy, bound by the cost model (search::bound_plan), so that its memory holds workspaces. Throws tessera::error for a strategy that breaks a rule or does not fit the memory of `device_memory` bytes (0: no
+/// Plans and simulates a strategy, bound by the cost model (search::bound_plan), so that its memory holds workspaces.
+/// Throws tessera::error for a strategy that breaks a rule or does not fit the memory of `device_memory` bytes (0: no
 /// limit).
 shown_run simulated_run(const graph_view& g, const strategy& s, const cluster& on, const lower_options& lowering = {},
                         const simulation::task_times& times = {}, index_t device_memory = 0);
@@ -50,7 +51,8 @@ std::string text_of_task(const shown_run& r, const task& t);
 /// True where a device does something beside its computation.
 bool has_row_beside(const shown_run& r, int device);
 
-/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn, on one row.
+/// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn,
+/// on one row.
 int measured_row(const shown_run& r, const task& t);
 
 } // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of an epoch as a function: which sample stands at a position follows from seed, epoch and position alone, so that no array of the
-// order is kept and a training goes on in the middle of an epoch at once.
+// The order of an epoch as a function: which sample stands at a position follows from seed, epoch and position alone,
+// so that no array of the order is kept and a training goes on in the middle of an epoch at once.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,9 +18,10 @@
 
 namespace tessera::io {
 
-/// A permutation of 0 .. size-1, keyed by seed and epoch: a Feistel network (Luby and Rackoff 1988, with halves that may differ by a bit) on the next power
-/// of two, walked along its cycle until it is below the size (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A step of
-/// the walk leaves the size with a chance below 1/2, from 64 samples on.
+/// A permutation of 0 .. size-1, keyed by seed and epoch: a Feistel network (Luby and Rackoff 1988, with halves that
+/// may differ by a bit) on the next power of two, walked along its cycle until it is below the size (Black and Rogaway,
+/// "Ciphers with arbitrary finite domains", 2002). A step of the walk leaves the size with a chance below 1/2, from 64
+/// samples on.
 class epoch_order {
 public:
     epoch_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch);
@@ -43,7 +44,8 @@ private:
 /// The whole order of an epoch: each of 0 .. size-1 once.
 std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch);
 
-/// How far a training has come in its data: the next sample, of an order that is a function of seed and epoch (see epoch_order).
+/// How far a training has come in its data: the next sample, of an order that is a function of seed and epoch (see
+/// epoch_order).
 struct data_position {
     std::optional<std::uint64_t> shuffle_seed{}; ///< none: in the order of the set
     std::uint64_t epoch = 0;                     ///< counted from 0
@@ -71,8 +73,9 @@ std::uint64_t hash_of_elements(std::span<const Element> all, std::uint64_t befor
     return h;
 }
 
-/// Goes on where a training stopped, in the same epoch or, at its end, in the next: set.batches(64, resume(*state.data, set)). Throws tessera::error
-/// where the set has another size than the one of the position, so that its order would be another, or other contents, where both say it.
+/// Goes on where a training stopped, in the same epoch or, at its end, in the next: set.batches(64, resume(*state.data,
+/// set)). Throws tessera::error where the set has another size than the one of the position, so that its order would be
+/// another, or other contents, where both say it.
 batch_options resume(const data_position& from, std::int64_t set_size, bool drop_last = false,
                      std::optional<std::uint64_t> set_hash = {});
 

@@ -9,7 +9,8 @@ namespace tessera::io {
 
 TESSERA_INLINE epoch_order::epoch_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch)
     : size_{static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0))} {
-    // Few bits have few different permutations; a longer walk through more of them makes all orders of few samples equally likely.
+    // Few bits have few different permutations; a longer walk through more of them makes all orders of few samples
+    // equally likely.
     const auto bits =
         static_cast<unsigned>(std::max(6, static_cast<int>(std::bit_width(std::max<std::uint64_t>(size_, 1) - 1))));
     low_bits_ = bits / 2;

@@ -155,7 +155,9 @@ TESSERA_INLINE json to_json(const placement::split_problem& p, const placement::
     for (int d = 0; d < p.devices(); ++d) {
         json ids = json::array();
         for (std::size_t v = 0; v < s.size(); ++v) {
-            s[v] == d ? ids.push_back(p.nodes[v].id) : void();
+            if (s[v] == d) {
+                ids.push_back(p.nodes[v].id);
+            }
         }
         (p.is_cpu(d) ? cpus : accelerators)
             .push_back({{"load", load[static_cast<std::size_t>(d)]}, {"nodes", std::move(ids)}});
@@ -195,7 +197,9 @@ TESSERA_INLINE placement::split split_from_text(const placement::split_problem& 
     }
     std::map<int, int> of_group;
     for (std::size_t v = 0; v < s.size(); ++v) {
-        s[v] >= 0 && p.nodes[v].group >= 0 ? void(of_group.insert({p.nodes[v].group, s[v]})) : void();
+        if (s[v] >= 0 && p.nodes[v].group >= 0) {
+            of_group.insert({p.nodes[v].group, s[v]});
+        }
     }
     for (std::size_t v = 0; v < s.size(); ++v) {
         const auto group = of_group.find(p.nodes[v].group);

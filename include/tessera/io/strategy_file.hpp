@@ -14,7 +14,8 @@ namespace detail {
 
 json to_json(const pipeline_schedule& s);
 
-/// A message as text: how it goes, the number of its server if that is not 0, then parameters with their slices: server@1 3:0/4 5.
+/// A message as text: how it goes, the number of its server if that is not 0, then parameters with their slices:
+/// server@1 3:0/4 5.
 std::string text_of(const message& m);
 
 json to_json(const synchronization& s);
@@ -30,12 +31,13 @@ json strategy_json(const graph_view& g, const strategy& s, int devices, const st
 
 } // namespace detail
 
-/// A strategy as a value whose text is a strategy file. Throws tessera::error unless it keeps the rules for the network and so many devices.
+/// A strategy as a value whose text is a strategy file. Throws tessera::error unless it keeps the rules for the network
+/// and so many devices.
 json to_json(const graph_view& g, const strategy& s, int devices);
 
-/// The strategy that a document describes. Throws tessera::error, naming line, place and layer, for members that are missing, unknown, of the
-/// wrong type or out of range, for another version, for a strategy of another network, for a schedule that does not hold together, and
-/// for whatever require() refuses.
+/// The strategy that a document describes. Throws tessera::error, naming line, place and layer, for members that are
+/// missing, unknown, of the wrong type or out of range, for another version, for a strategy of another network, for a
+/// schedule that does not hold together, and for whatever require() refuses.
 strategy_file strategy_from(const graph_view& g, const json_document& document);
 
 strategy_file strategy_from_text(const graph_view& g, std::string_view text,

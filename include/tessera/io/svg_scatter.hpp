@@ -25,8 +25,8 @@ std::string mark(double x, double y, std::size_t number);
 
 } // namespace detail
 
-/// The chart as a self-contained SVG document. Throws tessera::error where a series has unequally many x and y, where a value is not
-/// positive and finite, or where there is no point at all.
+/// The chart as a self-contained SVG document. Throws tessera::error where a series has unequally many x and y, where a
+/// value is not positive and finite, or where there is no point at all.
 std::string scatter_svg(const scatter_chart& chart);
 
 } // namespace tessera::io

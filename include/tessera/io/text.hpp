@@ -17,11 +17,13 @@
 
 namespace tessera::io {
 
-/// A text file whole, plain or compressed by gzip, of at most 1 GiB. Throws tessera::error where there is none, or it is empty.
+/// A text file whole, plain or compressed by gzip, of at most 1 GiB. Throws tessera::error where there is none, or it
+/// is empty.
 std::string read_text(const std::string& path);
 
-/// Samples of `length` tokens, `stride` apart, with the next tokens as labels: sample i is tokens i*stride .. i*stride+length-1 and its labels are one further.
-/// What is left at the end and too short for a window is left out. Holds the tokens once, and copies share them.
+/// Samples of `length` tokens, `stride` apart, with the next tokens as labels: sample i is tokens i*stride ..
+/// i*stride+length-1 and its labels are one further. What is left at the end and too short for a window is left out.
+/// Holds the tokens once, and copies share them.
 class text_set {
 public:
     /// Throws tessera::error for fewer than length+1 tokens, or a length or stride below 1.
@@ -46,7 +48,8 @@ private:
     std::int64_t size_ = 0;
 };
 
-/// The first part of tokens to train with and the rest to test with: cut(tokens, 0.9). Throws tessera::error unless 0 < share < 1.
+/// The first part of tokens to train with and the rest to test with: cut(tokens, 0.9). Throws tessera::error unless 0 <
+/// share < 1.
 std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> cut(const std::vector<std::int32_t>& tokens,
                                                                     double share);
 

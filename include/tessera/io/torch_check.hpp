@@ -25,8 +25,9 @@ std::uint32_t crc_of(std::string_view bytes);
 /// Iterations of all loops of a training step, about: forward and twice as many backward.
 double iterations_of(const graph_view& g);
 
-/// Takes `steps` steps of a strategy on made-up samples with the reference backend, on a thread for each device, and keeps their losses and the norms
-/// of their gradients in `p`; where that would take more than `most` iterations of loops, or the backend cannot, it keeps why not.
+/// Takes `steps` steps of a strategy on made-up samples with the reference backend, on a thread for each device, and
+/// keeps their losses and the norms of their gradients in `p`; where that would take more than `most` iterations of
+/// loops, or the backend cannot, it keeps why not.
 void record_first_steps(torch::program& p, const graph_view& g, const strategy_view& s, int devices,
                         const optimizer& update, std::uint64_t seed, int steps, double most,
                         function_ref<std::vector<float>(int)> values_of);

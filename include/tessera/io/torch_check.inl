@@ -5,6 +5,8 @@
 
 #include "tessera/io/torch_check.hpp"
 
+#include <utility>
+
 namespace tessera::io::detail {
 
 TESSERA_INLINE std::uint32_t crc_of(std::string_view bytes) {
@@ -78,7 +80,7 @@ TESSERA_INLINE void record_first_steps(torch::program& p, const graph_view& g, c
                 p.unchecked = "step " + std::to_string(step) + " on made-up samples is not finite";
                 return;
             }
-            all.push_back(static_cast<torch::recorded_step&&>(x));
+            all.push_back(std::move(x));
         }
     } catch (const error& e) {
         p.unchecked = e.what();
@@ -89,7 +91,7 @@ TESSERA_INLINE void record_first_steps(torch::program& p, const graph_view& g, c
         rounds = rounds || g.ops[op].attributes.math == precision::bf16;
     }
     p.within = rounds ? 2e-2 : 1e-4;
-    p.check = static_cast<std::vector<torch::recorded_step>&&>(all);
+    p.check = std::move(all);
 }
 
 } // namespace tessera::io::detail

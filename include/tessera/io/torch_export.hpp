@@ -41,13 +41,15 @@ void write_weights(const std::string& path, const graph_view& g, function_ref<st
 
 } // namespace detail
 
-/// Writes the plan of a strategy into `folder`, which is made where it is missing: program.py, the one file that it imports
-/// (tessera_runtime.py), and weights.safetensors. `torchrun --nproc-per-node DEVICES program.py --data FILE` trains it, with gloo or NCCL,
-/// to the losses that Tessera's own executor has, up to the order of sums: the same weights, masks of dropout and order of samples. What is
-/// communicated is what the plan's copies are forward, the same boxes back, and an all-reduce of each bucket of gradients. `values_of`: the elements of a
-/// parameter, row-major. The first steps are taken here, by the reference backend, where they are short enough, so that the program can compare
-/// (`--check`). Throws tessera::error, before anything is written, for a strategy that breaks a rule, for all that has no counterpart in
-/// PyTorch, each by name, and for a parameter of more than 2^30 elements; and where a file cannot be written.
+/// Writes the plan of a strategy into `folder`, which is made where it is missing: program.py, the one file that it
+/// imports (tessera_runtime.py), and weights.safetensors. `torchrun --nproc-per-node DEVICES program.py --data FILE`
+/// trains it, with gloo or NCCL, to the losses that Tessera's own executor has, up to the order of sums: the same
+/// weights, masks of dropout and order of samples. What is communicated is what the plan's copies are forward, the same
+/// boxes back, and an all-reduce of each bucket of gradients. `values_of`: the elements of a parameter, row-major. The
+/// first steps are taken here, by the reference backend, where they are short enough, so that the program can compare
+/// (`--check`). Throws tessera::error, before anything is written, for a strategy that breaks a rule, for all that has
+/// no counterpart in PyTorch, each by name, and for a parameter of more than 2^30 elements; and where a file cannot be
+/// written.
 void export_torch(const std::string& folder, const graph_view& g, const strategy_view& s, int devices,
                   const optimizer& update, const torch_options& options,
                   function_ref<std::vector<float>(int)> values_of);

@@ -23,7 +23,8 @@ private:
     static constexpr int links_pid = 2;
     static constexpr int measured_pid = 3;
 
-    /// No two processes have a thread of the same number, and none has 0 or a process's: Perfetto takes those for the process's own thread.
+    /// No two processes have a thread of the same number, and none has 0 or a process's: Perfetto takes those for the
+    /// process's own thread.
     static constexpr int thread_of(int pid, int row) { return pid * 10'000'000 + row + 1; }
     static double microseconds(index_t ns) { return static_cast<double>(ns) / 1000; }
     void add(const json& event);
@@ -38,8 +39,9 @@ private:
 
 } // namespace detail
 
-/// The trace of a run: of every device its computation and, beside it, its copies and updates; of every link what it carries; the memory of every
-/// device as a counter; and the same from the measured run, if there is one. Times are microseconds.
+/// The trace of a run: of every device its computation and, beside it, its copies and updates; of every link what it
+/// carries; the memory of every device as a counter; and the same from the measured run, if there is one. Times are
+/// microseconds.
 inline std::string to_trace(const shown_run& r) { return detail::trace_writer(r).write(); }
 
 inline void write_trace(const std::string& path, const shown_run& r) { write_file_atomically(path, to_trace(r)); }

@@ -40,15 +40,17 @@ struct train_options {
     std::function<void(const epoch_record&)> after_epoch{};
     std::function<void(const data_position&)> after_step{}; ///< such as to save a checkpoint with this position
     int prefetch = 0; ///< batches that a thread makes ahead, in the same order; 0: none
-    /// Takes "loss" and "learning_rate" after every step, "epoch/loss" and "epoch/samples_per_second" after every epoch,
-    /// by the number of steps taken. Over ranks one of them hands in a log. Must outlive the training; null: no log.
+    /// Takes "loss" and "learning_rate" after every step, "epoch/loss" and "epoch/samples_per_second" after every
+    /// epoch, by the number of steps taken. Over ranks one of them hands in a log. Must outlive the training; null: no
+    /// log.
     metrics_log* metrics = nullptr;
     std::optional<data_position> resume_at{}; ///< goes on there, with its shuffle seed, to the same last epoch
 };
 
-/// Trains for some epochs on anything with `size()` and `batches(batch size, batch_options)`, such as a sample_set. Throws
-/// tessera::error for less than one epoch, for a set of another size or contents than the position to go on at has, and what a step throws. A training that
-/// goes on takes the batches that it would have taken without the stop; the record of its first epoch is of what was left of it.
+/// Trains for some epochs on anything with `size()` and `batches(batch size, batch_options)`, such as a sample_set.
+/// Throws tessera::error for less than one epoch, for a set of another size or contents than the position to go on at
+/// has, and what a step throws. A training that goes on takes the batches that it would have taken without the stop;
+/// the record of its first epoch is of what was left of it.
 template <class Net, class B, class Set>
 std::vector<epoch_record> train(trainer<Net, B>& network, const Set& set, const train_options& options = {}) {
     if (options.epochs < 1)

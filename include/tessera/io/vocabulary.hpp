@@ -2,7 +2,8 @@
 // Texts as tokens: bytes, or the pieces of a vocabulary, which a file holds:
 //
 //   tessera_vocabulary 1 3     the format's version, the number of tokens
-//   a                          a token in each line, number 0 first; \n, \r, \t, \\ and \xHH for what is no printable ASCII,
+//   a                          a token in each line, number 0 first; \n, \r, \t, \\ and \xHH for what is no printable
+//                              ASCII,
 //   \xc3\xa4                   and \x20 for a blank
 //   he
 //
@@ -40,7 +41,8 @@ public:
     /// The text of a token. Throws tessera::error where there is none of this number.
     [[nodiscard]] const std::string& text_of(std::int32_t token) const;
 
-    /// The longest token that the rest of the text begins with, again and again. Throws tessera::error, with byte and line, where there is none.
+    /// The longest token that the rest of the text begins with, again and again. Throws tessera::error, with byte and
+    /// line, where there is none.
     [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const;
     /// The text of tokens. Throws tessera::error for a number that is none.
     [[nodiscard]] std::string decode(const std::vector<std::int32_t>& tokens) const;

@@ -11,7 +11,8 @@
 
 namespace tessera::io {
 
-/// "simulating, 5 s" on a terminal from `delay` on while it lives; removes its line at its end. Nothing where there is no terminal.
+/// "simulating, 5 s" on a terminal from `delay` on while it lives; removes its line at its end. Nothing where there is
+/// no terminal.
 class waiting {
 public:
     explicit waiting(std::string what, std::chrono::milliseconds delay = std::chrono::milliseconds{1000},

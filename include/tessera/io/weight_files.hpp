@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files hold somebody's weights: one, all of a folder, or those that an index names (Hugging Face's model.safetensors.index.json).
+// Which files hold somebody's weights: one, all of a folder, or those that an index names (Hugging Face's
+// model.safetensors.index.json).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

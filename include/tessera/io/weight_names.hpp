@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody else's files call a network's parameters: PyTorch's, torchvision's and Hugging Face's names, by patterns.
+// What somebody else's files call a network's parameters: PyTorch's, torchvision's and Hugging Face's names, by
+// patterns.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,8 +13,9 @@
 
 namespace tessera::io {
 
-/// What a file calls some layers: {"block.*", "layer1.*.conv2"}. A `*` stands for any text, and in `theirs` for what the same `*` of `ours` stood for, in their order.
-/// A name with a slash is one parameter's, with what the file calls that tensor: {"head/weight", "classifier.W"}.
+/// What a file calls some layers: {"block.*", "layer1.*.conv2"}. A `*` stands for any text, and in `theirs` for what
+/// the same `*` of `ours` stood for, in their order. A name with a slash is one parameter's, with what the file calls
+/// that tensor: {"head/weight", "classifier.W"}.
 struct weight_name {
     std::string ours;        ///< a layer's path in the network, or with a slash a parameter's
     std::string theirs;      ///< of a layer, without what follows in the file: ".weight", ".bias", ".running_mean"
@@ -40,8 +42,9 @@ struct weight_place {
 
 void require_names(const std::vector<weight_name>& names);
 
-/// The tensors of a parameter "layer/weight" as `names` and, where they say nothing, the field's custom have them: "layer/weight" or "layer.weight"; running statistics as
-/// one tensor, or as two, "layer.running_mean" and "layer.running_var".
+/// The tensors of a parameter "layer/weight" as `names` and, where they say nothing, the field's custom have them:
+/// "layer/weight" or "layer.weight"; running statistics as one tensor, or as two, "layer.running_mean" and
+/// "layer.running_var".
 std::vector<weight_place> places_of(const std::string& parameter, const std::vector<weight_name>& names);
 
 } // namespace detail

@@ -30,7 +30,11 @@ TESSERA_INLINE std::string filled(std::string_view pattern, const std::vector<st
     std::string text;
     std::size_t next = 0;
     for (const char c : pattern) {
-        c == '*' && next < stars.size() ? void(text += stars[next++]) : void(text += c);
+        if (c == '*' && next < stars.size()) {
+            text += stars[next++];
+        } else {
+            text += c;
+        }
     }
     return text;
 }
@@ -82,8 +86,12 @@ TESSERA_INLINE std::vector<weight_place> places_of(const std::string& parameter,
                 {{called(".running_var"), called("/running_var")}, 1, rule}};
     }
     std::vector<std::string> all{layer + "/" + what, layer + "." + what};
-    what == "weight" ? all.push_back(called(".gamma")) : void(); // of norms, in older files
-    what == "bias" ? all.push_back(called(".beta")) : void();
+    if (what == "weight") {
+        all.push_back(called(".gamma")); // of norms, in older files
+    }
+    if (what == "bias") {
+        all.push_back(called(".beta"));
+    }
     return {{std::move(all), -1, rule}};
 }
 

@@ -153,8 +153,9 @@ constexpr collective classify_group(const std::vector<Piece>& from, const std::v
 
 } // namespace detail
 
-/// Names the collective that a redistribution which moves something is: by what each device has and needs, whatever the dimensions. Devices that
-/// have nothing to do with each other (the rows of a mesh) make a group each, and all groups the same collective.
+/// Names the collective that a redistribution which moves something is: by what each device has and needs, whatever the
+/// dimensions. Devices that have nothing to do with each other (the rows of a mesh) make a group each, and all groups
+/// the same collective.
 template <class Piece>
 TESSERA_VECTOR_CONSTEXPR collective classify(const std::vector<Piece>& from, const std::vector<Piece>& to) {
     std::vector<char> from_seen; // without a count in the constructor, which clang 14 does not evaluate

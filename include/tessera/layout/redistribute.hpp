@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redistribution of a tensor between two lists of pieces by intersecting regions: what lowering turns into tasks, what costs count, and what
-// redistribution<From, To> has as constants.
+// Redistribution of a tensor between two lists of pieces by intersecting regions: what lowering turns into tasks, what
+// costs count, and what redistribution<From, To> has as constants.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -93,9 +93,11 @@ TESSERA_VECTOR_CONSTEXPR std::vector<overlapping> overlapping_pieces(const std::
 
 } // namespace detail
 
-/// The segments that fill `target` on `device` from the sources. Of several copies the one on the device itself is taken,
-/// otherwise they are taken in turn, by `turn`, to spread the load. `only`: from the pieces of this part alone, as if it were part 0.
-// The largest part of planning is done here: what does not overlap the target is passed over before anything else is looked at.
+/// The segments that fill `target` on `device` from the sources. Of several copies the one on the device itself is
+/// taken, otherwise they are taken in turn, by `turn`, to spread the load. `only`: from the pieces of this part alone,
+/// as if it were part 0.
+// The largest part of planning is done here: what does not overlap the target is passed over before anything else is
+// looked at.
 template <class Piece>
 TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn,
                                             int only = -1) {
@@ -159,8 +161,8 @@ struct redistributed {
     std::vector<gather> gathers;   ///< one for each target
 };
 
-/// How the targets are filled from the sources, and what moves, without its name. A target that a source on its device already is costs nothing.
-/// `by_part`: each target takes its own part of the sources, not the sum.
+/// How the targets are filled from the sources, and what moves, without its name. A target that a source on its device
+/// already is costs nothing. `by_part`: each target takes its own part of the sources, not the sum.
 template <class Piece, class Result = redistributed>
 constexpr Result move_pieces(const std::vector<Piece>& from, const std::vector<Piece>& to, index_t element_bytes,
                              bool by_part = false) {

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-/// How one tensor is partitioned. Its shards are a grid: the ranges along each dimension, which overlap where windows do. Every shard consists of
-/// `partial` summands, and there are `replicate` copies of each.
+/// How one tensor is partitioned. Its shards are a grid: the ranges along each dimension, which overlap where windows
+/// do. Every shard consists of `partial` summands, and there are `replicate` copies of each.
 struct tensor_layout {
     shape extents;
     element type = element::f32;
@@ -98,7 +98,8 @@ TESSERA_VECTOR_CONSTEXPR std::vector<piece> needed_once(const tensor_layout& to)
     return all;
 }
 
-/// From one layout of a tensor to another. Where both are partial, every summand goes to where it is needed; otherwise they are added up.
+/// From one layout of a tensor to another. Where both are partial, every summand goes to where it is needed; otherwise
+/// they are added up.
 TESSERA_VECTOR_CONSTEXPR redistributed redistribute(const tensor_layout& from, const tensor_layout& to) {
     return redistribute(filled_pieces(from), needed_once(to), bytes_of(from.type), to.partial > 1);
 }

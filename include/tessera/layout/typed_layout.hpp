@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as types: layout<extents<64, 320>, dims<shards<2>, shards<1>>> is 64 x 320 numbers, the rows in two shards on devices 0 and 1.
+// Layouts as types: layout<extents<64, 320>, dims<shards<2>, shards<1>>> is 64 x 320 numbers, the rows in two shards on
+// devices 0 and 1.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,7 +22,7 @@ struct extents;
 template <class... Shards>
 struct dims;
 
-// ---- one dimension ---------------------------------------------------------------------------------------------------
+// ---- one dimension --------------------------------------------------------------------------------------------------
 
 /// In Degree equal shards; shards<1>: not split.
 template <int Degree>
@@ -147,8 +148,8 @@ struct devices_of<place<Devices...>> {
 
 } // namespace detail
 
-/// The layout of a tensor. Where says on which devices all shards lie: dimension 0 varies slowest, then the summands, then the copies. A wrong one
-/// does not compile.
+/// The layout of a tensor. Where says on which devices all shards lie: dimension 0 varies slowest, then the summands,
+/// then the copies. A wrong one does not compile.
 template <class Extents, class Dims, class Copies = replicate<1>, class Summands = partial<1>,
           class Where = from_device<0>, element Type = element::f32>
 struct layout;
@@ -214,7 +215,7 @@ private:
     }
 };
 
-// ---- the type of a value ---------------------------------------------------------------------------------------------
+// ---- the type of a value --------------------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layouts and strategies that are types say alike: copies, summands, and on which devices shards lie. apply() puts it into what a strategy
-// says of a layer, s.c being its configuration.
+// What layouts and strategies that are types say alike: copies, summands, and on which devices shards lie. apply() puts
+// it into what a strategy says of a layer, s.c being its configuration.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

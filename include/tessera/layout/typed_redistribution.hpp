@@ -70,8 +70,9 @@ TESSERA_VECTOR_CONSTEXPR problem check_redistribution() {
 
 } // namespace detail
 
-/// Bringing a tensor from layout From to layout To. The bytes are those that the copies of a plan move between devices: summands are sent to
-/// where their sum is needed, and what a device has itself, or needs for two shards, costs nothing more.
+/// Bringing a tensor from layout From to layout To. The bytes are those that the copies of a plan move between devices:
+/// summands are sent to where their sum is needed, and what a device has itself, or needs for two shards, costs nothing
+/// more.
 template <class From, class To>
 struct redistribution {
     using from = From;
@@ -133,7 +134,8 @@ constexpr bool do_meet() {
 
 } // namespace detail
 
-/// One redistribution after another, done at once. It moves no more than the two where no summands are added up and no device has two shards.
+/// One redistribution after another, done at once. It moves no more than the two where no summands are added up and no
+/// device has two shards.
 template <class First, class Second>
 using composed = redistribution<typename First::from,
                                 std::conditional_t<detail::do_meet<typename First::to, typename Second::from>(),

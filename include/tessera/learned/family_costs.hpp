@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the nodes of generated cost graphs take: times by one formula from floating-point operations and bytes, on a device like half of a K80.
+// What the nodes of generated cost graphs take: times by one formula from floating-point operations and bytes, on a
+// device like half of a K80.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,8 +11,8 @@
 
 namespace tessera::learned {
 
-/// A device like one of the two GPUs of an NVIDIA K80. Peak 2.8 TFLOP/s in fp32 at the base clock, 240 GB/s, 12 GB, as recalled of NVIDIA's figures. That
-/// tasks reach half of either peak and take 8 us more to start is assumed.
+/// A device like one of the two GPUs of an NVIDIA K80. Peak 2.8 TFLOP/s in fp32 at the base clock, 240 GB/s, 12 GB, as
+/// recalled of NVIDIA's figures. That tasks reach half of either peak and take 8 us more to start is assumed.
 struct family_device {
     double flops = 1.4e12;  ///< per second
     double bytes = 120e9;   ///< of its own memory, per second
@@ -34,10 +35,12 @@ class family_writer {
 public:
     family_writer(std::string name, const family_device& d) : device_(d) { g_.name = std::move(name); }
 
-    /// A node that reads `from` and makes `elements` numbers by so many floating-point operations, with so many weights.
+    /// A node that reads `from` and makes `elements` numbers by so many floating-point operations, with so many
+    /// weights.
     int node(std::string name, const std::vector<int>& from, double elements, double flops, double weights = 0);
 
-    /// Weights that the nodes of several time steps share: a node of its own, which every device that runs such a step reads once in a step.
+    /// Weights that the nodes of several time steps share: a node of its own, which every device that runs such a step
+    /// reads once in a step.
     int weights(std::string name, double count);
 
     cost_graph take() { return std::move(g_); }

@@ -28,7 +28,9 @@ TESSERA_INLINE int family_writer::node(std::string name, const std::vector<int>&
             again = again || from[k] == from[i];
         }
         const index_t bytes = g_.nodes[static_cast<std::size_t>(from[i])].output_bytes;
-        again ? void() : g_.edges.push_back({from[i], number, bytes});
+        if (!again) {
+            g_.edges.push_back({from[i], number, bytes});
+        }
     }
     return number;
 }

@@ -66,7 +66,9 @@ TESSERA_INLINE cost_graph image_cells(const std::string& name, random_numbers& p
         }
         std::vector<int> loose;
         for (std::size_t i = 2; i < made.size(); ++i) {
-            read[i] == 0 ? loose.push_back(made[i]) : void();
+            if (read[i] == 0) {
+                loose.push_back(made[i]);
+            }
         }
         before = last;
         last = w.node(cell + " concatenate", loose, elements * static_cast<double>(loose.size()), 0);
@@ -103,7 +105,9 @@ TESSERA_INLINE cost_graph translation(const std::string& name, random_numbers& p
         for (int l = 0; l < layers; ++l) {
             std::vector<int> from{x};
             int& before = state[static_cast<std::size_t>(l)];
-            before >= 0 ? from.push_back(before) : void();
+            if (before >= 0) {
+                from.push_back(before);
+            }
             x = before = lstm_step(w, at + " layer " + std::to_string(l), from,
                                    weights[static_cast<std::size_t>(first + l)], batch, width);
         }
@@ -162,7 +166,9 @@ TESSERA_INLINE cost_graph language_cells(const std::string& name, random_numbers
         }
         std::vector<int> loose;
         for (std::size_t i = 0; i < made.size(); ++i) {
-            read[i] == 0 ? loose.push_back(made[i]) : void();
+            if (read[i] == 0) {
+                loose.push_back(made[i]);
+            }
         }
         state = w.node(at + " state", loose, batch * width, batch * width * static_cast<double>(loose.size()));
         const int logits = w.node(at + " logits", {state, table}, batch * words, 2 * batch * width * words);

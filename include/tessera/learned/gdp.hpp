@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GDP (Zhou et al. 2019, arXiv 1910.01578): a policy that places all nodes of a graph at once, trained by PPO on one graph or on several together.
+// GDP (Zhou et al. 2019, arXiv 1910.01578): a policy that places all nodes of a graph at once, trained by PPO on one
+// graph or on several together.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,8 +13,9 @@
 
 namespace tessera::learned {
 
-/// A GDP policy in training, on one thread of this process. Graphs are added and called by their numbers; a graph that was added can be placed without
-/// training on it (zero-shot) and trained on later (fine-tuning). The same options and calls give the same numbers, bit for bit.
+/// A GDP policy in training, on one thread of this process. Graphs are added and called by their numbers; a graph that
+/// was added can be placed without training on it (zero-shot) and trained on later (fine-tuning). The same options and
+/// calls give the same numbers, bit for bit.
 template <gdp_shape S, class B = default_backend<gdp_network<S>>>
 class gdp {
 public:
@@ -28,7 +30,8 @@ public:
               optimizer(adam{.learning_rate = static_cast<float>(o.learning_rate)}, static_cast<float>(o.clip_norm)),
               {.seed = o.seed}) {}
 
-    /// The number of a graph on its machine, which both must outlive the policy. Throws tessera::error where the policy is too small for it.
+    /// The number of a graph on its machine, which both must outlive the policy. Throws tessera::error where the policy
+    /// is too small for it.
     int add(const search::placement::cost_graph& g, const cluster& on) {
         evaluator e(g, on);
         gdp_inputs x = gdp_inputs_of(S, e, options_.prior);
@@ -38,8 +41,9 @@ public:
         return static_cast<int>(members_.size()) - 1;
     }
 
-    /// One batch: S.samples placements of each of these graphs are drawn and priced, and the policy takes `epochs` steps on them. Returns the mean reward.
-    /// Throws tessera::error for no graph, more than options.graphs, or a number that is no graph's.
+    /// One batch: S.samples placements of each of these graphs are drawn and priced, and the policy takes `epochs`
+    /// steps on them. Returns the mean reward. Throws tessera::error for no graph, more than options.graphs, or a
+    /// number that is no graph's.
     double update(std::span<const int> graphs) {
         require_graphs(graphs);
         gather(graphs);
@@ -102,7 +106,8 @@ public:
         return priced(graph, device);
     }
 
-    /// The best of so many placements that are drawn from the policy, which learns nothing from them. Throws tessera::error for fewer than 1.
+    /// The best of so many placements that are drawn from the policy, which learns nothing from them. Throws
+    /// tessera::error for fewer than 1.
     found best_of(int graph, int count, std::uint64_t seed = 1) {
         require_draws("GDP: ", count);
         const prediction logits = predict_one(graph);
@@ -123,7 +128,8 @@ public:
         return {p.where, p.step, p.excess_bytes, p.baseline.count};
     }
 
-    /// The logits of a graph's rows, which are its nodes in topological order: S.nodes * S.devices numbers, of which those behind its nodes mean nothing.
+    /// The logits of a graph's rows, which are its nodes in topological order: S.nodes * S.devices numbers, of which
+    /// those behind its nodes mean nothing.
     std::vector<float> logits(int graph) { return predict_one(graph).values; }
 
     /// The weights of a policy of the same parameters, to begin with.
@@ -141,7 +147,6 @@ public:
         pick_.state = p.random;
     }
     trainer<network, B>& trained() { return trainer_; }
-    evaluator& priced_by(int graph) { return member(graph).prices; }
 
 private:
     static constexpr auto samples = static_cast<std::size_t>(S.samples);
@@ -208,8 +213,12 @@ private:
     /// What the logits need, in the network's order: a network without a part has no use for its input.
     prediction predicted() {
         std::vector<input_data> all{numbers(batch_.features), integers(batch_.senders), integers(batch_.receivers)};
-        S.superposition ? all.push_back(numbers(batch_.shares)) : void();
-        S.attention ? all.push_back(numbers(batch_.visible)) : void();
+        if (S.superposition) {
+            all.push_back(numbers(batch_.shares));
+        }
+        if (S.attention) {
+            all.push_back(numbers(batch_.visible));
+        }
         all.push_back(numbers(batch_.prior));
         return trainer_.predict(all);
     }

@@ -11,7 +11,9 @@ TESSERA_INLINE std::vector<double> levels(const evaluator& e, bool back) {
     const auto& g = e.graph();
     std::vector<double> level(g.nodes.size(), 0);
     std::vector<int> order = e.order().order;
-    back ? std::reverse(order.begin(), order.end()) : void();
+    if (back) {
+        std::reverse(order.begin(), order.end());
+    }
     const std::vector<int>& first = back ? e.order().first_out : e.order().first_in;
     const std::vector<int>& edges = back ? e.order().out : e.order().in;
     for (const int v : order) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of GDP (Zhou et al. 2019, "GDP: Generalized Device Placement for Dataflow Graphs", arXiv 1910.01578, section 3, as recalled) as a network.
+// The policy of GDP (Zhou et al. 2019, "GDP: Generalized Device Placement for Dataflow Graphs", arXiv 1910.01578,
+// section 3, as recalled) as a network.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -56,14 +57,19 @@ struct gdp_shape {
 };
 
 /// The parts of a GDP policy. Its inputs are, for B graphs of at most N nodes in topological order:
-///   features[B,N,F]; senders[B,E] and receivers[B,E]: edges, in both directions, those that fill up go from node 0 to N, which is none;
-///   shares[B,N,1]: 1 / (nodes of the graph), and 0 behind its nodes; visible[B,segments * heads,1,seen]: what is added to attention's scores, 0 where a
+///   features[B,N,F]; senders[B,E] and receivers[B,E]: edges, in both directions, those that fill up go from node 0 to
+///   N, which is none;
+///   shares[B,N,1]: 1 / (nodes of the graph), and 0 behind its nodes; visible[B,segments * heads,1,seen]: what is added
+///   to attention's scores, 0 where a
 ///   graph has a node and -1e9 where it has none; prior[B,N,D]: what is added to the logits, such as zeros;
-/// and for training what ppo_loss says. Encoder, jointly trained: GraphSAGE (Hamilton et al. 2017) with, in every round,
-///   heard_v = max over neighbours u of sigmoid(W h_u + b) (zeros where there are none), h_v' = relu(U [h_v, heard_v] + c).
-/// Placer: layers of Transformer-XL (Dai et al. 2019) without positions. A segment attends to itself, all of it, and to what the layer before made of the
-/// segment before, behind a stop_gradient. With superposition the input of every dense layer of the placer is multiplied by 1 plus a linear function of the
-/// mean of the encoder's results. One pass makes the logits of all nodes. What the paper leaves open as far as recalled: norms stand behind the parts, as in
+/// and for training what ppo_loss says. Encoder, jointly trained: GraphSAGE (Hamilton et al. 2017) with, in every
+/// round,
+///   heard_v = max over neighbours u of sigmoid(W h_u + b) (zeros where there are none), h_v' = relu(U [h_v, heard_v] +
+///   c).
+/// Placer: layers of Transformer-XL (Dai et al. 2019) without positions. A segment attends to itself, all of it, and to
+/// what the layer before made of the segment before, behind a stop_gradient. With superposition the input of every
+/// dense layer of the placer is multiplied by 1 plus a linear function of the mean of the encoder's results. One pass
+/// makes the logits of all nodes. What the paper leaves open as far as recalled: norms stand behind the parts, as in
 /// Transformer-XL; attention is not causal; one vector for query, key and value, which read the same.
 template <gdp_shape S>
 struct gdp_parts {
@@ -83,7 +89,8 @@ struct gdp_parts {
     struct weights;
     struct bonuses;
 
-    /// Weights whose sums have the variance of what goes in, behind a relu, and no biases at first: with smaller weights nodes come out nearly alike.
+    /// Weights whose sums have the variance of what goes in, behind a relu, and no biases at first: with smaller
+    /// weights nodes come out nearly alike.
     template <index_t Out>
     using dense = linear<Out, initial_weights<initial::kaiming_normal>, initial_bias<initial::zeros>>;
 
@@ -189,7 +196,8 @@ struct gdp_parts {
     using join_heads =
         branch<reshape<segment_count, S.heads, S.segment, of_head>, permute<0, 1, 3, 2, 4>, reshape<S.nodes, S.width>>;
 
-    /// What the nodes of a segment see: the segment before, then their own. That of the first segment is zeros, which `visible` hides.
+    /// What the nodes of a segment see: the segment before, then their own. That of the first segment is zeros, which
+    /// `visible` hides.
     template <int Layer>
     using with_memory = entries<
         chain<memory<Layer>, stream<Layer>, stop_gradient, crop<keep<1, 0, (S.has_memory() ? S.nodes - S.segment : 1)>>,

@@ -17,7 +17,8 @@ struct graph_limits {
     int nodes = 64;
     int edges = 256; ///< between different groups, each pair once
     int devices = 4;
-    /// Numbers of a node: time, bytes of output, bytes of memory, whether it is the current one, whether it is done, and its device, one-hot.
+    /// Numbers of a node: time, bytes of output, bytes of memory, whether it is the current one, whether it is done,
+    /// and its device, one-hot.
     int features() const { return 5 + devices; }
 };
 
@@ -31,8 +32,9 @@ struct placement_state {
 /// The state in which nothing is done yet.
 placement_state first_state(std::vector<int> device);
 
-/// B rows, each a graph with a state. With N nodes, E edges and X features the arrays are those that their comments say; rows lie behind each other.
-/// Padding: features, masks and gates of nodes that do not exist are 0. Edges that do not exist read node 0 and go to node N, which a network cuts off.
+/// B rows, each a graph with a state. With N nodes, E edges and X features the arrays are those that their comments
+/// say; rows lie behind each other. Padding: features, masks and gates of nodes that do not exist are 0. Edges that do
+/// not exist read node 0 and go to node N, which a network cuts off.
 class graph_batch {
 public:
     explicit graph_batch(const graph_limits& l);

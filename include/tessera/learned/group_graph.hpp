@@ -25,7 +25,8 @@ struct group_graph {
     std::vector<double> output_bytes; ///< what its nodes make
     std::vector<double> memory_bytes; ///< what its nodes hold and make
     std::vector<group_edge> edges;    ///< by `from`, then `to`; each pair once, no group with itself
-    /// Whether group u is an ancestor of v: reaches[u * count + v]. Groups that depend on each other in a circle are ancestors of each other.
+    /// Whether group u is an ancestor of v: reaches[u * count + v]. Groups that depend on each other in a circle are
+    /// ancestors of each other.
     std::vector<char> reaches;
 
     int count() const { return static_cast<int>(work.size()); }

@@ -51,7 +51,9 @@ TESSERA_INLINE group_graph group_graph_of(const search::placement::evaluator& e,
     for (const search::placement::cost_edge& x : from.edges) {
         const int a = groups.of[static_cast<std::size_t>(x.from)];
         const int b = groups.of[static_cast<std::size_t>(x.to)];
-        a != b ? g.edges.push_back({a, b, static_cast<double>(x.bytes)}) : void();
+        if (a != b) {
+            g.edges.push_back({a, b, static_cast<double>(x.bytes)});
+        }
     }
     std::stable_sort(g.edges.begin(), g.edges.end(), [](const group_edge& a, const group_edge& b) {
         return std::pair{a.from, a.to} < std::pair{b.from, b.to};

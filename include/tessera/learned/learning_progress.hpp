@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a learner knows besides its weights and its optimizer's state: its random numbers, baselines and best placements; as text, too. And what all learners
-// ask of the graphs that they were given.
+// What a learner knows besides its weights and its optimizer's state: its random numbers, baselines and best
+// placements; as text, too. And what all learners ask of the graphs that they were given.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -15,8 +15,9 @@
 
 namespace tessera::learned {
 
-/// A policy in training, on one thread of this process. Graphs are added and called by their numbers. Groups are chains (search::placement::chain_groups), in
-/// place of the paper's co-location by hand, as recalled. The same options and calls give the same numbers, bit for bit.
+/// A policy in training, on one thread of this process. Graphs are added and called by their numbers. Groups are chains
+/// (search::placement::chain_groups), in place of the paper's co-location by hand, as recalled. The same options and
+/// calls give the same numbers, bit for bit.
 template <mirhoseini_shape S, class B = default_backend<mirhoseini_network<S>>>
 class mirhoseini {
 public:
@@ -34,8 +35,8 @@ public:
           stepper_(local_devices(1), strategy(describe<step_network>(o.samples).view()), o.samples, sgd{},
                    {.trains = false}) {}
 
-    /// The number of a graph on its machine, which both must outlive the policy. `together`: what is placed as one; empty: chains. Throws tessera::error where
-    /// there are more groups than the policy takes.
+    /// The number of a graph on its machine, which both must outlive the policy. `together`: what is placed as one;
+    /// empty: chains. Throws tessera::error where there are more groups than the policy takes.
     int add(const search::placement::cost_graph& g, const cluster& on, search::placement::grouping together = {}) {
         evaluator e(g, on);
         const search::placement::grouping groups =
@@ -86,7 +87,8 @@ public:
         search::random_numbers none{1};
         return priced(graph, emit(graph, 1, none, true).devices(0, member(graph).groups.count));
     }
-    /// The best of so many placements that are drawn from the policy, which learns nothing from them. Throws tessera::error for fewer than 1.
+    /// The best of so many placements that are drawn from the policy, which learns nothing from them. Throws
+    /// tessera::error for fewer than 1.
     found best_of(int graph, int count, std::uint64_t seed = 1) {
         require_draws("", count);
         search::random_numbers own{seed};
@@ -221,7 +223,9 @@ private:
                 const std::size_t place = k * steps + static_cast<std::size_t>(t);
                 drawn.previous[place] = previous[k];
                 drawn.choices[place] = previous[k] = device;
-                k == 0 ? void(drawn.logits.insert(drawn.logits.end(), row.begin(), row.end())) : void();
+                if (k == 0) {
+                    drawn.logits.insert(drawn.logits.end(), row.begin(), row.end());
+                }
             }
         }
         return drawn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of Mirhoseini et al. (ICML 2017, "Device placement optimization with reinforcement learning", section 3, as recalled): a sequence of groups in,
-// a device for each out, by recurrent networks with attention.
+// The policy of Mirhoseini et al. (ICML 2017, "Device placement optimization with reinforcement learning", section 3,
+// as recalled): a sequence of groups in, a device for each out, by recurrent networks with attention.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -34,9 +34,10 @@ struct mirhoseini_shape {
 
 /// The parts of the policy. A GRU (the paper's are LSTMs, which are twice as many operators when unrolled) reads the
 /// groups in topological order. A second one, which starts from where the first ended, has a step for every group:
-/// it reads a vector of the device that the group before was given (of none at the first), attends to all that the first made (Luong et al. 2015,
-/// general scores, where the paper has those of Bahdanau et al., as recalled), and makes the logits of the group's device. Ours: besides what it attends to
-/// it reads what the first made of the same group, which attention would otherwise have to find.
+/// it reads a vector of the device that the group before was given (of none at the first), attends to all that the
+/// first made (Luong et al. 2015, general scores, where the paper has those of Bahdanau et al., as recalled), and makes
+/// the logits of the group's device. Ours: besides what it attends to it reads what the first made of the same group,
+/// which attention would otherwise have to find.
 template <mirhoseini_shape S>
 struct mirhoseini_parts {
     static_assert(S.is_sound(), "tessera: the policy has at least one of everything and two devices");

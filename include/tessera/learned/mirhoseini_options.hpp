@@ -29,8 +29,9 @@ namespace detail {
 
 inline constexpr int group_features = 8;
 
-/// By group, padded to `most` rows: work, bytes made and memory over the largest; an eighth of the groups that it reads and that read it, at most 1; bytes
-/// read over the largest; how far before it the last group lies that it reads, over the number of groups; how far behind it the first that reads it.
+/// By group, padded to `most` rows: work, bytes made and memory over the largest; an eighth of the groups that it reads
+/// and that read it, at most 1; bytes read over the largest; how far before it the last group lies that it reads, over
+/// the number of groups; how far behind it the first that reads it.
 std::vector<float> features_of(const group_graph& g, int most);
 
 } // namespace detail

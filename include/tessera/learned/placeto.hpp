@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placeto (Addanki et al. 2019, arXiv 1906.08879): a policy that improves a placement group by group, trained by REINFORCE on one graph or on several.
+// Placeto (Addanki et al. 2019, arXiv 1906.08879): a policy that improves a placement group by group, trained by
+// REINFORCE on one graph or on several.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,8 +12,9 @@
 
 namespace tessera::learned {
 
-/// A Placeto policy in training, on one thread of this process. Graphs are added and called by their numbers; a graph that was added can be placed without
-/// training on it (zero-shot) and trained on later (fine-tuning). The same options and calls give the same numbers, bit for bit.
+/// A Placeto policy in training, on one thread of this process. Graphs are added and called by their numbers; a graph
+/// that was added can be placed without training on it (zero-shot) and trained on later (fine-tuning). The same options
+/// and calls give the same numbers, bit for bit.
 template <placeto_shape S, class B = default_backend<placeto_network<S>>>
 class placeto {
 public:
@@ -28,8 +30,8 @@ public:
         progress_.random = pick_.state;
     }
 
-    /// The number of a graph on its machine, which both must outlive the policy, with what moves together (empty: what has to). Throws tessera::error where
-    /// the policy is too small for it, or made for another number of devices.
+    /// The number of a graph on its machine, which both must outlive the policy, with what moves together (empty: what
+    /// has to). Throws tessera::error where the policy is too small for it, or made for another number of devices.
     int add(const search::placement::cost_graph& g, const cluster& on, search::placement::grouping together = {}) {
         placeto_graph x(g, on, std::move(together));
         if (x.prices.devices() != S.devices) {
@@ -43,7 +45,8 @@ public:
         return static_cast<int>(graphs_.size()) - 1;
     }
 
-    /// From now on the policy sees this graph of groups in place of a graph's own, such as one with other edges; prices stay what they are.
+    /// From now on the policy sees this graph of groups in place of a graph's own, such as one with other edges; prices
+    /// stay what they are.
     void see(int graph, const group_graph& g) {
         if (g.count() != at(graph).groups.count) {
             throw error("tessera: Placeto: graph " + std::to_string(graph) + " has " +
@@ -147,8 +150,8 @@ public:
         copy_weights(trainer_, other.trained());
     }
 
-    /// All of the training that the trainer does not have; with a checkpoint of trained() it goes on bit for bit, in a learner to which the same graphs were
-    /// added.
+    /// All of the training that the trainer does not have; with a checkpoint of trained() it goes on bit for bit, in a
+    /// learner to which the same graphs were added.
     const placeto_progress& progress() const { return progress_; }
     void resume(const placeto_progress& p) {
         require_same_graphs("Placeto: ", p.graphs.size(), graphs_.size());
@@ -210,7 +213,9 @@ private:
         now_.clear();
         for (episode& e : episodes_) {
             e.state.current = static_cast<int>(current);
-            current == 0 ? void(e.state.done.assign(g.seen.work.size(), 0)) : void();
+            if (current == 0) {
+                e.state.done.assign(g.seen.work.size(), 0);
+            }
             now_.add(g.seen, e.state);
             rows_.add(g.seen, e.state);
         }
@@ -265,7 +270,8 @@ private:
         return p;
     }
 
-    /// Returns less the mean of earlier ones at the same step (in the first update, of its own), at the devices that were chosen.
+    /// Returns less the mean of earlier ones at the same step (in the first update, of its own), at the devices that
+    /// were chosen.
     void fill_advantages(placeto_graph_progress& now, placeto_update& seen) {
         const std::size_t steps = episodes_.front().actions.size();
         std::vector<std::vector<double>> returns;
@@ -297,12 +303,15 @@ private:
         }
         if (!options_.all_actions) {
             now.returns.push_back(std::move(mean));
-            now.returns.size() > static_cast<std::size_t>(options_.baseline_updates) ? now.returns.pop_front() : void();
+            if (now.returns.size() > static_cast<std::size_t>(options_.baseline_updates)) {
+                now.returns.pop_front();
+            }
         }
     }
 
-    /// A step on all rows, whose gradient is the sum over the steps of an episode and the mean over episodes. Rows are filled up to a few sizes of batches,
-    /// for each of which there is a plan; rows that fill up have coefficients of 0.
+    /// A step on all rows, whose gradient is the sum over the steps of an episode and the mean over episodes. Rows are
+    /// filled up to a few sizes of batches, for each of which there is a plan; rows that fill up have coefficients of
+    /// 0.
     void learn() {
         const int real = rows_.size();
         const int part = std::max(1, static_cast<int>(most_rows()) / 8);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of Placeto (Addanki et al. 2019, arXiv 1906.08879, section 3, with sizes as in the authors' program) as a network.
+// The policy of Placeto (Addanki et al. 2019, arXiv 1906.08879, section 3, with sizes as in the authors' program) as a
+// network.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -37,11 +38,13 @@ struct placeto_shape {
 };
 
 /// The parts of a Placeto policy. Its inputs are the arrays of a graph_batch, and for training what policy_loss says.
-///   s_v = MLP(x_v), of two hidden layers; in each of the rounds, down from parents and up from children with weights of their own that all rounds share,
+///   s_v = MLP(x_v), of two hidden layers; in each of the rounds, down from parents and up from children with weights
+///   of their own that all rounds share,
 ///   x_v <- s_v + [v has such neighbours] g(sum over them of f(x_u)).
-/// f and g are an MLP of one hidden layer with ReLU behind both. What a node is after the rounds down and up, together, is pooled by g_k(sum of f_k(x_u)) over
-/// the current node's ancestors, its descendants and all others, with weights of their own; these three and the current node's own go through an MLP of two
-/// hidden layers to a logit for each device. Weights begin as Glorot and Bengio's, biases with zeros.
+/// f and g are an MLP of one hidden layer with ReLU behind both. What a node is after the rounds down and up, together,
+/// is pooled by g_k(sum of f_k(x_u)) over the current node's ancestors, its descendants and all others, with weights of
+/// their own; these three and the current node's own go through an MLP of two hidden layers to a logit for each device.
+/// Weights begin as Glorot and Bengio's, biases with zeros.
 template <placeto_shape S>
 struct placeto_parts {
     static_assert(S.is_sound(), "tessera: a Placeto policy has at least one of everything and two devices");

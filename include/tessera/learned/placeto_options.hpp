@@ -19,7 +19,8 @@ enum class placeto_rewards {
     terminal,  ///< the last step of an episode alone: the cost, negative
 };
 
-/// An episode visits all groups in topological order, `passes` times over, and puts the current one on a device each time. The cost of a placement is
+/// An episode visits all groups in topological order, `passes` times over, and puts the current one on a device each
+/// time. The cost of a placement is
 ///   its simulated step / work of all nodes + memory_penalty * excess bytes / memory of a device
 /// Rates, clip and baseline are those of the authors' notes; what they leave open is ours.
 struct placeto_options {
@@ -37,8 +38,9 @@ struct placeto_options {
     int baseline_updates = 10; ///< the baseline of a step is the mean return at the same step in so many updates before
     /// Advantages are divided by their root mean square over the batch; not in the paper.
     bool scaled = true;
-    /// Not in the paper: every device is priced for the current group, and each gets its exact advantage of one step, how much lower its cost is than what the
-    /// policy expects. `rewards`, `discount` and the baseline then do not count.
+    /// Not in the paper: every device is priced for the current group, and each gets its exact advantage of one step,
+    /// how much lower its cost is than what the policy expects. `rewards`, `discount` and the baseline then do not
+    /// count.
     bool all_actions = false;
     std::uint64_t seed = 1;
 };

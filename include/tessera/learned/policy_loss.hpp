@@ -22,9 +22,10 @@ constexpr row_terms row_terms_of(auto& w, const auto& d, const expression::value
 
 } // namespace detail
 
-/// The mean over rows b of -(sum over d of c_d log p_d + bonus H), where p is the softmax of the row's logits and H = - sum of p_d log p_d its entropy. Inputs,
-/// in order: logits[B,D], coefficients[B,D], bonuses[B,1]. With c = advantage at the chosen d, and 0 elsewhere, this is REINFORCE (Williams 1992); with
-/// c_d = p_d A_d, p as it was when the row was made, its gradient is that of the expected advantage, - sum of p_d A_d. Coefficients take no gradient.
+/// The mean over rows b of -(sum over d of c_d log p_d + bonus H), where p is the softmax of the row's logits and H = -
+/// sum of p_d log p_d its entropy. Inputs, in order: logits[B,D], coefficients[B,D], bonuses[B,1]. With c = advantage
+/// at the chosen d, and 0 elsewhere, this is REINFORCE (Williams 1992); with c_d = p_d A_d, p as it was when the row
+/// was made, its gradient is that of the expected advantage, - sum of p_d A_d. Coefficients take no gradient.
 struct policy_loss : operation<policy_loss> {
     static constexpr const char* name = "policy_loss";
     static constexpr void body(auto& w) {

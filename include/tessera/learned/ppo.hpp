@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How policies that place all nodes at once are trained: options, rewards, baselines, and choices drawn from logits. The loss is in ppo_loss.hpp.
+// How policies that place all nodes at once are trained: options, rewards, baselines, and choices drawn from logits.
+// The loss is in ppo_loss.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,7 +23,8 @@ enum class ppo_baseline {
     batch_mean,  ///< of the graph's rewards in the batch
 };
 
-/// What PPO does with a batch of graphs. The clip and the number of placements of each graph are the network's (gdp_shape).
+/// What PPO does with a batch of graphs. The clip and the number of placements of each graph are the network's
+/// (gdp_shape).
 struct ppo_options {
     int graphs = 1; ///< most graphs of a batch
     int epochs = 4; ///< steps of training on the placements of one batch
@@ -31,16 +33,19 @@ struct ppo_options {
     double entropy = 0.02;     ///< coefficient of the bonus, which falls to 0 in a straight line
     int entropy_updates = 200; ///< over so many updates
     double infeasible = -10;   ///< reward of a placement that does not fit (Zhou et al. 2019, as recalled)
-    /// Above 0 a placement that does not fit has the reward of a step that is longer by this times the memory that it lacks over a device's (Placeto's penalty), in
-    /// place of one for all: so the policy learns from those, too, which lack less.
+    /// Above 0 a placement that does not fit has the reward of a step that is longer by this times the memory that it
+    /// lacks over a device's (Placeto's penalty), in place of one for all: so the policy learns from those, too, which
+    /// lack less.
     double memory_penalty = 0;
-    /// The mean so far lags behind a policy that gets better, and one placement that did not fit lowers it for long: then all that a policy draws looks good,
-    /// and little is learned. So the mean of the batch is the default.
+    /// The mean so far lags behind a policy that gets better, and one placement that did not fit lowers it for long:
+    /// then all that a policy draws looks good, and little is learned. So the mean of the batch is the default.
     ppo_baseline baseline = ppo_baseline::batch_mean;
-    /// Advantages are divided by their root mean square over the placements of their graph in the batch; not in the paper as far as recalled.
+    /// Advantages are divided by their root mean square over the placements of their graph in the batch; not in the
+    /// paper as far as recalled.
     bool scaled = true;
-    /// Added to the logits of the contiguous placement in parts of equal time, to tell devices apart that are alike: with such devices every permutation of a
-    /// policy is as good, and the uniform policy is a stationary point. 0: nothing is added, and the random initial weights alone tell them apart.
+    /// Added to the logits of the contiguous placement in parts of equal time, to tell devices apart that are alike:
+    /// with such devices every permutation of a policy is as good, and the uniform policy is a stationary point. 0:
+    /// nothing is added, and the random initial weights alone tell them apart.
     double prior = 0;
     std::uint64_t seed = 1;
 };
@@ -57,10 +62,12 @@ double penalized_step(const search::placement::found& f, double unit, double mem
 /// The time that rewards are measured in: the work of all nodes on the first device, ns.
 double reward_unit(const search::placement::evaluator& e);
 
-/// -sqrt(step / unit), and `infeasible` where the placement does not fit (Mirhoseini et al. 2017 and Zhou et al. 2019, as recalled, without the unit).
+/// -sqrt(step / unit), and `infeasible` where the placement does not fit (Mirhoseini et al. 2017 and Zhou et al. 2019,
+/// as recalled, without the unit).
 double reward_of(const search::placement::price& p, double unit, double infeasible);
 
-/// -sqrt of the step over `unit` and of `penalty` times the missing memory over `memory`: what does not fit is the worse the more it lacks (ours).
+/// -sqrt of the step over `unit` and of `penalty` times the missing memory over `memory`: what does not fit is the
+/// worse the more it lacks (ours).
 double penalized_reward(const search::placement::found& f, double unit, double memory, double penalty);
 
 /// The mean of all rewards so far, those of this batch among them: the baseline of a graph.

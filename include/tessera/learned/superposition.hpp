@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Superposition: the inputs of dense layers are multiplied by vectors that depend on the graph, so that one set of weights serves many graphs.
+// Superposition: the inputs of dense layers are multiplied by vectors that depend on the graph, so that one set of
+// weights serves many graphs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +10,8 @@
 
 namespace tessera::learned {
 
-/// x[N,T,C] times 1 + vector[N,C]: a vector of zeros changes nothing, so that training starts near the network without superposition.
+/// x[N,T,C] times 1 + vector[N,C]: a vector of zeros changes nothing, so that training starts near the network without
+/// superposition.
 struct modulated : elementwise<modulated> {
     static constexpr const char* name = "modulated";
     static constexpr auto of(auto vector, auto x) { return (1 + vector) * x; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device graph made ready for questions: devices by number, lanes (what transfers take turns on), and the route between two devices.
+// A device graph made ready for questions: devices by number, lanes (what transfers take turns on), and the route
+// between two devices.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,13 +23,14 @@ struct route {
     index_t time(index_t bytes) const { return megabytes == 0 || bytes == 0 ? 0 : latency + bytes * 1000 / megabytes; }
 };
 
-/// A lane is one direction of one cable (both directions of a half-duplex one). A route minimizes the sum over its links of latency and
-/// of the time for 2^20 bytes, then the number of links; among equals the links listed first win. Devices pass nothing on. Of several
-/// cables side by side the route takes the one that (from + 31 * to) mod cables names, a static spread of the traffic.
+/// A lane is one direction of one cable (both directions of a half-duplex one). A route minimizes the sum over its
+/// links of latency and of the time for 2^20 bytes, then the number of links; among equals the links listed first win.
+/// Devices pass nothing on. Of several cables side by side the route takes the one that (from + 31 * to) mod cables
+/// names, a static spread of the traffic.
 class cluster {
 public:
-    /// Throws tessera::error for a graph that is not sound, and for routes of more than route::max_lanes links (with more than 1024
-    /// devices, when such a route is asked for).
+    /// Throws tessera::error for a graph that is not sound, and for routes of more than route::max_lanes links (with
+    /// more than 1024 devices, when such a route is asked for).
     explicit cluster(const device_graph& g);
 
     const device_graph& graph() const { return graph_; }
@@ -39,8 +41,8 @@ public:
     /// The outermost component that contains the device: its node; or the device itself.
     int node_of(int device) const;
 
-    /// The route from one device to another. With more than 1024 devices the first question about a source works its routes out, so
-    /// that threads must not share the cluster then.
+    /// The route from one device to another. With more than 1024 devices the first question about a source works its
+    /// routes out, so that threads must not share the cluster then.
     route between(int from, int to) const;
 
 private:
@@ -62,11 +64,12 @@ private:
 
     const std::vector<reached>& tree_of(int device) const;
 
-    /// Dijkstra's algorithm from one device over the switches: devices pass nothing on, so that each is one more link from a switch, or
-    /// from the device itself, and a tree need not list them.
+    /// Dijkstra's algorithm from one device over the switches: devices pass nothing on, so that each is one more link
+    /// from a switch, or from the device itself, and a tree need not list them.
     void build_tree(int device) const;
 
-    /// How a device is reached: over the link that makes the least (distance, hops); among equals from the nearest switch, then by the link listed first.
+    /// How a device is reached: over the link that makes the least (distance, hops); among equals from the nearest
+    /// switch, then by the link listed first.
     reached last_hop(const std::vector<reached>& tree, int start, int end) const;
 
     [[noreturn]] void refuse_length(int from, int to, int hops) const;
@@ -82,8 +85,9 @@ private:
     mutable std::vector<std::vector<reached>> trees_;
 };
 
-/// The machine of the additive cost model that is nearest from below: as many devices, each like the slowest, every two linked like the
-/// two that are furthest apart. Its one rate is that for matrix products in the precision of the network. With `first`, of the first so many devices alone.
+/// The machine of the additive cost model that is nearest from below: as many devices, each like the slowest, every two
+/// linked like the two that are furthest apart. Its one rate is that for matrix products in the precision of the
+/// network. With `first`, of the first so many devices alone.
 machine uniform_machine(const cluster& n, precision math = precision::fp32, int first = 0);
 
 /// The device graph of a uniform machine: a link of its own between every two devices.

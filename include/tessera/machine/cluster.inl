@@ -5,6 +5,8 @@
 
 #include "tessera/machine/cluster.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE cluster::cluster(const device_graph& g) : graph_(g) {
@@ -30,7 +32,9 @@ TESSERA_INLINE cluster::cluster(const device_graph& g) : graph_(g) {
         build_tree(d);
         for (int e = 0; e < d; ++e) {
             const int hops = last_hop(trees_[at(d)], component_of_[at(d)], component_of_[at(e)]).hops;
-            hops > route::max_lanes ? refuse_length(d, e, hops) : void();
+            if (hops > route::max_lanes) {
+                refuse_length(d, e, hops);
+            }
         }
     }
 }
@@ -119,7 +123,7 @@ TESSERA_INLINE void cluster::build_tree(int device) const {
             }
         }
     }
-    trees_[at(device)] = static_cast<std::vector<reached>&&>(best);
+    trees_[at(device)] = std::move(best);
 }
 
 TESSERA_INLINE cluster::reached cluster::last_hop(const std::vector<reached>& tree, int start, int end) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine as a graph, as a value: devices with rates and memory, switches, the links between them, and what lies inside what.
+// The machine as a graph, as a value: devices with rates and memory, switches, the links between them, and what lies
+// inside what.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -28,8 +29,9 @@ struct device_class {
     index_t memory_megabytes = 1; ///< peak memory bandwidth: 10^6 bytes per second
     index_t memory_bytes = 0;     ///< capacity; 0 if not known
     index_t launch = 0;           ///< nanoseconds that starting a task costs
-    /// True where the device itself moves the bytes of its copies and updates (threads of a host), so that they take their turn among
-    /// its tasks; false where they run beside its computation, on a second stream that shares its engine (GPUs).
+    /// True where the device itself moves the bytes of its copies and updates (threads of a host), so that they take
+    /// their turn among its tasks; false where they run beside its computation, on a second stream that shares its
+    /// engine (GPUs).
     bool copies_in_turn = false;
     /// The same rates for work of networks in other precisions; 0: as in fp32.
     index_t tf32_gigaflops[work_kinds] = {0, 0, 0};
@@ -56,7 +58,8 @@ struct component {
     friend bool operator==(const component&, const component&) = default;
 };
 
-/// A link between two components. Each direction carries its bandwidth at the same time as the other, unless it is half duplex.
+/// A link between two components. Each direction carries its bandwidth at the same time as the other, unless it is half
+/// duplex.
 struct link {
     int from = 0;
     int to = 0;
@@ -101,8 +104,8 @@ void check_connected(const device_graph& g);
 
 } // namespace detail
 
-/// Throws tessera::error, naming the class, component or link, unless there is a device, every number is in its range, containment is
-/// a tree, and every two devices are linked.
+/// Throws tessera::error, naming the class, component or link, unless there is a device, every number is in its range,
+/// containment is a tree, and every two devices are linked.
 void require(const device_graph& g);
 
 } // namespace tessera

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine of equal devices, every two of which are linked alike: what searches in constant expressions take. device_graph.hpp has any other.
+// A machine of equal devices, every two of which are linked alike: what searches in constant expressions take.
+// device_graph.hpp has any other.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -7,7 +8,8 @@
 
 namespace tessera {
 
-/// Equal devices, each with a link of its own to every other. Integers, so that costs are exact in constant expressions.
+/// Equal devices, each with a link of its own to every other. Integers, so that costs are exact in constant
+/// expressions.
 struct machine {
     int devices = 1;
     index_t gigaflops = 1;        ///< compute rate of a device: 10^9 floating-point operations per second
@@ -38,8 +40,9 @@ struct preset {
 };
 
 /// Devices P100 GPUs (SXM2), each pair with a link of its own as in the 4-GPU nodes of OptCNN and FlexFlow.
-/// NVIDIA's figures: 10.6 TFLOP/s in f32, 732 GB/s, 16 GB; four NVLinks of 20 GB/s in each direction, hence one for each pair of up to
-/// five. Assumptions of ours: 10 us latency, 5 us per launch, and the same links also where there are more devices.
+/// NVIDIA's figures: 10.6 TFLOP/s in f32, 732 GB/s, 16 GB; four NVLinks of 20 GB/s in each direction, hence one for
+/// each pair of up to five. Assumptions of ours: 10 us latency, 5 us per launch, and the same links also where there
+/// are more devices.
 template <int Devices>
 struct p100 : preset<p100<Devices>> {
     static constexpr machine value{Devices, 10600, 732000, 20000, 10000, 5000, 16000000000};
@@ -47,8 +50,8 @@ struct p100 : preset<p100<Devices>> {
 template <int Devices>
 inline constexpr p100<Devices> p100_node{};
 
-/// Devices threads of one host, each with vector units of its own and a share of the memory. All figures are assumptions:
-/// 60 GFLOP/s and 10 GB/s per thread, copies at 8 GB/s that start after 1 us, half a microsecond per task.
+/// Devices threads of one host, each with vector units of its own and a share of the memory. All figures are
+/// assumptions: 60 GFLOP/s and 10 GB/s per thread, copies at 8 GB/s that start after 1 us, half a microsecond per task.
 template <int Devices>
 struct host_threads : preset<host_threads<Devices>> {
     static constexpr machine value{Devices, 60, 10000, 8000, 1000, 500, 4000000000};

@@ -12,8 +12,8 @@ namespace tessera {
 
 namespace detail {
 
-/// A layer on `inputs`, or a part on one of them; what a loss compares with is one more input unless it is handed in. The last tensor is no
-/// operator's: it holds the output's gradient.
+/// A layer on `inputs`, or a part on one of them; what a loss compares with is one more input unless it is handed in.
+/// The last tensor is no operator's: it holds the output's gradient.
 template <class Op>
 constexpr void build_alone(graph_builder& b, const shape* inputs, int count) {
     b.batch = inputs[0][0];

@@ -48,8 +48,8 @@ constexpr bool append_entry(graph_builder& b) {
 
 } // namespace detail
 
-/// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their weighted sum
-/// is minimized.
+/// A network as a list of inputs and nodes, each node after what it reads. Several losses may stand in it; their
+/// weighted sum is minimized.
 template <class... Entries>
 struct dag {
     static constexpr int op_count = detail::ops_in<Entries...>();

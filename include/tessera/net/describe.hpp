@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a network type to its value, in a constant expression (describe<Net, Batch>) or at run time (describe<Net>(batch)).
+// From a network type to its value, in a constant expression (describe<Net, Batch>) or at run time
+// (describe<Net>(batch)).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -86,7 +87,8 @@ inline constexpr auto storage_of = make_storage<Net, Batch>();
 /// The description of a broken rule: which layer, along what, by which numbers.
 std::string to_text(const problem& p, std::string_view layer_name, std::string_view missing = {});
 
-/// The operator at which a network breaks a rule, as a type; for messages. The network itself where it is not known which.
+/// The operator at which a network breaks a rule, as a type; for messages. The network itself where it is not known
+/// which.
 template <class Net, int Op>
 struct layer_at {
     static constexpr auto find() {
@@ -162,8 +164,8 @@ constexpr graph_view describe() {
     }
 }
 
-/// The network for any batch without a look at compile time, such as for a thousand layers, which take long in a constant expression. Throws tessera::error with
-/// the words of the rule that it breaks.
+/// The network for any batch without a look at compile time, such as for a thousand layers, which take long in a
+/// constant expression. Throws tessera::error with the words of the rule that it breaks.
 template <class Net>
 graph describe_at_run_time(index_t batch) {
     graph_builder b;
@@ -185,8 +187,8 @@ constexpr bool depends_on_batch(rule r) { return r == rule::batch_is_empty || r 
 
 } // namespace detail
 
-/// The network for any batch. One that breaks a rule whatever the batch does not compile; where the rule depends on the batch (an empty one, tensors that are
-/// too large) throws tessera::error with its words.
+/// The network for any batch. One that breaks a rule whatever the batch does not compile; where the rule depends on the
+/// batch (an empty one, tensors that are too large) throws tessera::error with its words.
 template <class Net>
 graph describe(index_t batch) {
     if constexpr (!detail::depends_on_batch(check_network<Net>::p.broken)) {

@@ -12,8 +12,8 @@ namespace tessera {
 /// Of every parameter, the first operator that uses it; -1 where none does.
 std::vector<int> first_users_of(const graph_view& g);
 
-/// The operator whose parameters another takes, as far as it has them, with parameters of its own behind those; -1 where all are its own, and -2 where
-/// they come from several operators or in another order.
+/// The operator whose parameters another takes, as far as it has them, with parameters of its own behind those; -1
+/// where all are its own, and -2 where they come from several operators or in another order.
 int source_of_parameters(const graph_view& g, const std::vector<int>& first_users, int op);
 
 } // namespace tessera

@@ -84,7 +84,8 @@ struct graph_view {
     }
     constexpr bool is_loss(int op) const { return record_of(ops[op].attributes).facts.loss; }
 
-    /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for numbers.
+    /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for
+    /// numbers.
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
         const auto& count = record_of(a).integers;

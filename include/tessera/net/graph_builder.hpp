@@ -10,7 +10,8 @@ namespace tessera {
 
 namespace detail {
 
-/// Nodes of a network that is being built. They move when they become more than there is room for: a reference holds until the next is added.
+/// Nodes of a network that is being built. They move when they become more than there is room for: a reference holds
+/// until the next is added.
 template <class T>
 class node_list {
 public:
@@ -65,8 +66,8 @@ private:
 
 } // namespace detail
 
-/// What the parts of a network append to. It makes room for as much as they append; what does not fit together it refuses, and whatever
-/// is appended after that is left out.
+/// What the parts of a network append to. It makes room for as much as they append; what does not fit together it
+/// refuses, and whatever is appended after that is left out.
 struct graph_builder {
     static constexpr int max_taps = 1024; ///< inputs and nodes of a dag, saved tensors
 
@@ -134,8 +135,8 @@ struct graph_builder {
         return -1;
     }
 
-    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule. `tied_to` is the layer whose
-    /// parameters it takes, as far as they go, or 0.
+    /// Appends an operator and its parameters; returns its output tensor, or -1 after a broken rule. `tied_to` is the
+    /// layer whose parameters it takes, as far as they go, or 0.
     constexpr int add_op(const op_attributes& a, const layer_name& name, type_key key, bool shared, const int* inputs,
                          int count, type_key tied_to = 0) {
         if (refused) {
@@ -286,8 +287,8 @@ private:
             const shape& scale = matrix                ? o.extents
                                  : parameter_count > 0 ? parameters[parameter_count - 1].extents
                                                        : o.extents;
-            // PyTorch's fan-in: all but the first extent, which are outputs (inputs in a transposed convolution's [I,O,..], rows in a table); of
-            // experts' weights [E,O,I] all but the first two.
+            // PyTorch's fan-in: all but the first extent, which are outputs (inputs in a transposed convolution's
+            // [I,O,..], rows in a table); of experts' weights [E,O,I] all but the first two.
             const index_t outputs = scale.rank == 3 ? scale[0] * scale[1] : scale.rank > 0 ? scale[0] : 1;
             const bool state = o.kind == operand_kind::state;
             parameters.push_back({o.extents, node.name, o.slot, initial_of(node.attributes, o.slot), state,

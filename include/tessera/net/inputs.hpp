@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-/// In place of a length: batches may have any length up to this one, each of one length for all its samples: tokens<up_to<1024>>. The network is
-/// described, searched for and planned at the longest; a shorter batch has a plan of its own under the same strategy.
+/// In place of a length: batches may have any length up to this one, each of one length for all its samples:
+/// tokens<up_to<1024>>. The network is described, searched for and planned at the longest; a shorter batch has a plan
+/// of its own under the same strategy.
 template <index_t Longest>
 inline constexpr index_t up_to = -Longest;
 

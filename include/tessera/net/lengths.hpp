@@ -17,8 +17,8 @@ constexpr index_t longest_of(const graph_view& g) {
     return 0;
 }
 
-/// Gives the inputs of any length another one, and all tensors the extents that follow. Says which operator breaks a rule at this length: its inputs then do
-/// not fit it, or its parameters would have other extents.
+/// Gives the inputs of any length another one, and all tensors the extents that follow. Says which operator breaks a
+/// rule at this length: its inputs then do not fit it, or its parameters would have other extents.
 constexpr problem set_length(tensor_node* tensors, const graph_view& g, index_t length) {
     for (int t = 0; t < g.tensor_count; ++t) {
         if (tensors[t].any_length) {
@@ -54,7 +54,8 @@ constexpr problem set_length(tensor_node* tensors, const graph_view& g, index_t 
     return {};
 }
 
-/// The first rule that a network of any length breaks at half of its longest, or that its inputs break among each other.
+/// The first rule that a network of any length breaks at half of its longest, or that its inputs break among each
+/// other.
 constexpr problem problem_of_lengths(const graph_view& g) {
     const index_t longest = longest_of(g);
     if (longest < 2) {

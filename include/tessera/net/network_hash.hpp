@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-/// Of its operators with their attributes, what reads what, and the parameters by paths and extents; not of initial values, names of layers without parameters,
-/// the number of samples, and what a strategy makes of it.
+/// Of its operators with their attributes, what reads what, and the parameters by paths and extents; not of initial
+/// values, names of layers without parameters, the number of samples, and what a strategy makes of it.
 std::uint64_t network_hash(const graph_view& g);
 
 } // namespace tessera

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// S::has(record): whether an operator is among them; a constant expression. A set may also have S::records, pointers to each.
+/// S::has(record): whether an operator is among them; a constant expression. A set may also have S::records, pointers
+/// to each.
 template <class S>
 concept OperatorSet = requires(const op_record& r) {
     { S::has(r) } -> std::same_as<bool>;

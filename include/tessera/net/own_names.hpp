@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// Throws tessera::error for an operator of one's own with the name of one of the library, for which backends and files, which know operators by their names,
-/// would take it.
+/// Throws tessera::error for an operator of one's own with the name of one of the library, for which backends and
+/// files, which know operators by their names, would take it.
 void require_own_names(const graph_view& g);
 
 } // namespace tessera

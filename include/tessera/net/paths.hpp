@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One name for every operator and every parameter of a network: unique in it, the same on every compiler, for people, files and messages.
+// One name for every operator and every parameter of a network: unique in it, the same on every compiler, for people,
+// files and messages.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,9 +10,10 @@
 
 namespace tessera {
 
-/// conv1, conv<1,2>, relu.2, encoder.norm; conv1/weight. An operator has the name of its layer, with as many scopes as tell it from other
-/// layers of that name, and a number from 0 where a layer of that name occurs several times. A parameter has the name of the layer that
-/// introduced it (numbered where the layer introduced several, as in repeat<>) and what it is: weight, bias or statistics.
+/// conv1, conv<1,2>, relu.2, encoder.norm; conv1/weight. An operator has the name of its layer, with as many scopes as
+/// tell it from other layers of that name, and a number from 0 where a layer of that name occurs several times. A
+/// parameter has the name of the layer that introduced it (numbered where the layer introduced several, as in repeat<>)
+/// and what it is: weight, bias or statistics.
 struct network_paths {
     std::vector<std::string> ops;
     std::vector<std::string> parameters;
@@ -23,7 +25,8 @@ struct network_paths {
 
 namespace detail {
 
-/// A whole name as compilers write it with points between scopes, without spaces, unnamed scopes and the letters behind numbers.
+/// A whole name as compilers write it with points between scopes, without spaces, unnamed scopes and the letters behind
+/// numbers.
 std::string plain_scopes(std::string_view name);
 
 /// The last `parts` parts of a name with scopes; all of it where there are fewer.
@@ -32,7 +35,8 @@ std::string_view last_scopes(std::string_view full, int parts);
 /// What layers of different types that have one name are called: with as few scopes as tell it from all others.
 std::string told_apart(std::string_view own, std::string_view full, const std::vector<std::string>& others);
 
-/// Numbers of texts, those of texts that may be equal in one list: for looking a text up without comparing it with all. (FNV-1a picks the list.)
+/// Numbers of texts, those of texts that may be equal in one list: for looking a text up without comparing it with all.
+/// (FNV-1a picks the list.)
 struct text_lists {
     std::vector<int> begin, next; ///< the last number of each list, and the one before each; -1: none
 
@@ -43,8 +47,8 @@ struct text_lists {
     int after(int number) const { return next[static_cast<std::size_t>(number)]; }
 };
 
-/// The operators of a network by the labels of their layers, which are paths without numbers. (Plain loops over vectors of numbers and of
-/// texts: everybody who includes the core compiles this.)
+/// The operators of a network by the labels of their layers, which are paths without numbers. (Plain loops over vectors
+/// of numbers and of texts: everybody who includes the core compiles this.)
 struct layer_labels {
     std::vector<int> of;            ///< label of every operator
     std::vector<std::string> texts; ///< of every label
@@ -75,7 +79,8 @@ bool has_plain_label(const graph_view& g, int op);
 /// The path of one operator, "-" for none. Looks at all operators once; for all paths there is paths_of().
 std::string path_of(const graph_view& g, int op);
 
-/// The path of one parameter, "-" for none. Looks at all operators once, for parameters are numbered as operators introduce them.
+/// The path of one parameter, "-" for none. Looks at all operators once, for parameters are numbered as operators
+/// introduce them.
 std::string parameter_path_of(const graph_view& g, int parameter);
 
 } // namespace tessera

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The precision of a network: fp32 unless it says otherwise. A trait of the network as a type; in the graph, the elements of its tensors
-// and an attribute of its operators, which everything else follows: memory, transfers, simulated bytes, calls of the vendors.
+// The precision of a network: fp32 unless it says otherwise. A trait of the network as a type; in the graph, the
+// elements of its tensors and an attribute of its operators, which everything else follows: memory, transfers,
+// simulated bytes, calls of the vendors.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,12 +16,13 @@ namespace tessera {
 struct fp32 {
     static constexpr precision value = precision::fp32;
 };
-/// Tensors of fp32; products of matrices and convolutions may round their factors to 10 bits of mantissa (on tensor cores).
+/// Tensors of fp32; products of matrices and convolutions may round their factors to 10 bits of mantissa (on tensor
+/// cores).
 struct tf32 {
     static constexpr precision value = precision::tf32;
 };
-/// Activations and their gradients are stored, moved and multiplied as bf16, 2 bytes each; sums, statistics, losses, parameters,
-/// their gradients and the optimizer's state are fp32.
+/// Activations and their gradients are stored, moved and multiplied as bf16, 2 bytes each; sums, statistics, losses,
+/// parameters, their gradients and the optimizer's state are fp32.
 struct bf16 {
     static constexpr precision value = precision::bf16;
 };
@@ -30,8 +32,8 @@ concept NetworkPrecision = requires {
     { T::value } -> std::convertible_to<precision>;
 };
 
-/// Sets the precision of a whole network that is a value. Inputs of numbers are stored as bf16 too (the caller hands in floats);
-/// losses are fp32.
+/// Sets the precision of a whole network that is a value. Inputs of numbers are stored as bf16 too (the caller hands in
+/// floats); losses are fp32.
 constexpr void set_precision(tensor_node* tensors, int tensor_count, op_node* ops, int op_count, precision p) {
     for (int i = 0; i < op_count; ++i) {
         ops[i].attributes.math = p;
@@ -50,8 +52,8 @@ constexpr void set_precision(Graph& g, precision p) {
                   p);
 }
 
-/// A network in another precision: `struct fast : ts::with_precision<ts::bf16, resnet50> {};`, or the type as it stands. Layers keep
-/// their names, so strategies do too. It goes around the whole network, once.
+/// A network in another precision: `struct fast : ts::with_precision<ts::bf16, resnet50> {};`, or the type as it
+/// stands. Layers keep their names, so strategies do too. It goes around the whole network, once.
 template <class Precision, class Net>
 struct with_precision {
     using precision_type = Precision;

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// A network without what some tensors do not need: losses and their labels, as a rule. Its parameters are all those of the whole one, under their
-/// numbers.
+/// A network without what some tensors do not need: losses and their labels, as a rule. Its parameters are all those of
+/// the whole one, under their numbers.
 struct reduced_network {
     graph network;
     std::vector<int> ops;     ///< of the whole network, in their order

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of operators that a network repeats, and the same network with fewer of them or with another batch: what is true of a few
-// blocks says what is true of many.
+// Blocks of operators that a network repeats, and the same network with fewer of them or with another batch: what is
+// true of a few blocks says what is true of many.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// `count` blocks of `length` operators each, from operator `first` on, one reading what the one before it makes. Without repetition: one block of
-/// all operators.
+/// `count` blocks of `length` operators each, from operator `first` on, one reading what the one before it makes.
+/// Without repetition: one block of all operators.
 struct repeated_blocks {
     int first = 0;
     int length = 0;
@@ -25,7 +25,8 @@ struct repeated_blocks {
 
 namespace detail {
 
-/// True where operator `op` + `shift` does with what lies `shift` operators further on what operator `op` does, with parameters of its own.
+/// True where operator `op` + `shift` does with what lies `shift` operators further on what operator `op` does, with
+/// parameters of its own.
 bool repeats_after(const graph_view& g, int op, int shift);
 
 } // namespace detail
@@ -39,8 +40,8 @@ struct shortened_graph {
     std::vector<int> op_of; ///< of every operator, the one of the whole network that it is
 };
 
-/// The network with `blocks` of its repeated blocks (at least 1) and a batch of `batch`. Throws tessera::error where something behind the
-/// blocks reads from another block than the last, or a tensor's first dimension is not the batch.
+/// The network with `blocks` of its repeated blocks (at least 1) and a batch of `batch`. Throws tessera::error where
+/// something behind the blocks reads from another block than the last, or a tensor's first dimension is not the batch.
 shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r, int blocks, index_t batch);
 
 } // namespace tessera

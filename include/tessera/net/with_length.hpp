@@ -12,7 +12,8 @@
 
 namespace tessera {
 
-/// The same network at another length, from 1 to the longest. Throws tessera::error, naming the layer, where it cannot be.
+/// The same network at another length, from 1 to the longest. Throws tessera::error, naming the layer, where it cannot
+/// be.
 template <class Graph>
 graph with_length(const Graph& g, index_t length) {
     graph copy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from an operator's description alone, by interval analysis: roles, legal splits, regions, partial results,
-// gradient reductions, FLOPs, bytes.
+// What follows from an operator's description alone, by interval analysis: roles, legal splits, regions, partial
+// results, gradient reductions, FLOPs, bytes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -78,11 +78,13 @@ constexpr int inner_sample_loop(const description& d) {
     return -1;
 }
 
-/// The loop of samples of an operator that takes statistics over them (batch norm), of a replica or a micro-batch where a strategy says so; -1 of all others.
-/// A loss takes none: what it sums over samples is always that of the whole batch.
+/// The loop of samples of an operator that takes statistics over them (batch norm), of a replica or a micro-batch where
+/// a strategy says so; -1 of all others. A loss takes none: what it sums over samples is always that of the whole
+/// batch.
 constexpr int statistics_loop(const description& d) { return d.facts.loss ? -1 : inner_sample_loop(d); }
 
-/// Whether a loss puts the samples of a batch together before it says what each loses: it divides by what rows weigh, or compares rows with each other.
+/// Whether a loss puts the samples of a batch together before it says what each loses: it divides by what rows weigh,
+/// or compares rows with each other.
 constexpr bool joins_samples(const description& d) {
     const int samples = d.find_loop(loop_name::sample);
     bool reads_others = false;
@@ -92,8 +94,9 @@ constexpr bool joins_samples(const description& d) {
     return d.facts.loss && (reads_others || inner_sample_loop(d) >= 0);
 }
 
-/// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written operand that
-/// it indexes together with other loops, it must be the major one and the others must fill exactly less than one of its steps.
+/// True where shards of the loop write boxes that neither overlap nor leave gaps: in every dimension of every written
+/// operand that it indexes together with other loops, it must be the major one and the others must fill exactly less
+/// than one of its steps.
 constexpr bool splittable(const description& d, int loop_index) {
     if (d.loops[loop_index].whole || d.loops[loop_index].extent < 2) {
         return false;
@@ -139,9 +142,9 @@ struct loop_ranges {
     }
 };
 
-/// The region of an operand touched while loop l runs over ranges[l]: in each dimension the interval image of the affine
-/// index, clamped to the tensor (what lies outside is padding). Exact for contiguous shards; with gaps (stride > window,
-/// dilation) the smallest box around it.
+/// The region of an operand touched while loop l runs over ranges[l]: in each dimension the interval image of the
+/// affine index, clamped to the tensor (what lies outside is padding). Exact for contiguous shards; with gaps (stride >
+/// window, dilation) the smallest box around it.
 constexpr box region(const description& d, int which, const interval* ranges) {
     const operand& o = d.operands[which];
     box b{o.extents.rank, {}};
@@ -167,8 +170,8 @@ constexpr box region(const description& d, int which, const interval* ranges) {
     return b;
 }
 
-/// The nest in whose reverse the gradient of an operand is produced: the first one that reads it, so that an input that several
-/// nests read gets its gradient once, when everything it needs is there. -1 if no gradient reaches it.
+/// The nest in whose reverse the gradient of an operand is produced: the first one that reads it, so that an input that
+/// several nests read gets its gradient once, when everything it needs is there. -1 if no gradient reaches it.
 constexpr int gradient_nest(const description& d, int which) {
     const operand& o = d.operands[which];
     if (!o.differentiable || o.kind == operand_kind::output || o.kind == operand_kind::state) {
@@ -193,8 +196,9 @@ constexpr std::uint32_t gradients_of(const description& d, int k, bool inputs) {
     return mask;
 }
 
-/// Loops over which the gradient of an operand is summed: those of the nests that read it that do not index it. Where one of them is split,
-/// the shards hold partial gradients (for a weight under a split of samples: data parallelism's all-reduce).
+/// Loops over which the gradient of an operand is summed: those of the nests that read it that do not index it. Where
+/// one of them is split, the shards hold partial gradients (for a weight under a split of samples: data parallelism's
+/// all-reduce).
 constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) {
     std::uint32_t loops = 0;
     for (int k = 0; gradient_nest(d, which) >= 0 && k < d.nests.size(); ++k) {
@@ -230,8 +234,8 @@ constexpr index_t forward_flops(const description& d, const interval* ranges) {
 /// Those of the whole operator.
 constexpr index_t forward_flops(const description& d) { return forward_flops(d, loop_ranges(d).range); }
 
-/// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a gradient
-/// from a multiplication, which makes 2x forward for convolutions and matrix products.
+/// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a
+/// gradient from a multiplication, which makes 2x forward for convolutions and matrix products.
 constexpr index_t backward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
@@ -246,7 +250,8 @@ constexpr index_t backward_flops(const description& d) { return backward_flops(d
 /// Those of both passes.
 constexpr index_t flops_of(const description& d) { return forward_flops(d) + backward_flops(d); }
 
-/// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is written.
+/// Bytes that the forward pass over `ranges` reads and writes, each operand once; of what is looked up, as much as is
+/// written.
 constexpr index_t forward_bytes(const description& d, const interval* ranges) {
     std::uint32_t touched = 0;
     for (const nest& n : d.nests) {
@@ -296,8 +301,9 @@ constexpr bool is_pointwise(const description& d) {
     return same;
 }
 
-// What follows is asked of the structure of a description, whichever operator it is of: of a look-up that sums a bag of rows as of an embedding,
-// of a product with an activation behind it as of a linear layer. tests/op/predicates.cpp holds that.
+// What follows is asked of the structure of a description, whichever operator it is of: of a look-up that sums a bag of
+// rows as of an embedding, of a product with an activation behind it as of a linear layer. tests/op/predicates.cpp
+// holds that.
 
 /// True where inputs are put side by side, and nothing is computed.
 constexpr bool joins_inputs(const description& d) {
@@ -326,7 +332,8 @@ constexpr bool multiplies_by_matrix(const description& d) {
     return x.extents.rank == 2 && is(0, out) && is(1, in);
 }
 
-/// True where the rows and columns of operand `o` are read through windows that weigh what they see: some may lie outside of all of them.
+/// True where the rows and columns of operand `o` are read through windows that weigh what they see: some may lie
+/// outside of all of them.
 constexpr bool is_seen_through_windows(const description& d, int o) {
     const operand& x = d.operands[o];
     bool windows = x.extents.rank > 2 && d.facts.work == work_kind::convolution;

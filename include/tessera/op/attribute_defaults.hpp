@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator's attributes are where a file does not say them: what its layer has without options. And which of them a file must say, since the
-// layer has them as template arguments without a default.
+// What an operator's attributes are where a file does not say them: what its layer has without options. And which of
+// them a file must say, since the layer has them as template arguments without a default.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-/// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp; op/records.hpp lists the headers,
-/// op/library.hpp the records.
+/// All operators of the library, in the order of their numbers. Each has a record of this name, see op/record.hpp;
+/// op/records.hpp lists the headers, op/library.hpp the records.
 // clang-format off
 #define TESSERA_OPERATORS(X) \
     X(conv2d) X(max_pool) X(average_pool) X(global_average_pool) X(linear) X(relu) X(sigmoid) X(tanh) X(gelu) X(silu) \
@@ -29,7 +29,8 @@ namespace tessera {
 
 struct op_record;
 
-/// Which operator: a reference to its record (op/record.hpp). Those of the library are members; an operator of one's own is op_kind{&its_record}.
+/// Which operator: a reference to its record (op/record.hpp). Those of the library are members; an operator of one's
+/// own is op_kind{&its_record}.
 struct op_kind {
     const op_record* record = nullptr;
 
@@ -41,9 +42,9 @@ struct op_kind {
 #undef TESSERA_OPERATOR
 };
 
-/// In what an operator computes. tf32: products of matrices and convolutions may round their factors to 10 bits of mantissa.
-/// bf16: activations and their gradients are bf16 numbers; products take their parameters rounded to bf16; sums, statistics,
-/// losses, parameters and their gradients stay fp32.
+/// In what an operator computes. tf32: products of matrices and convolutions may round their factors to 10 bits of
+/// mantissa. bf16: activations and their gradients are bf16 numbers; products take their parameters rounded to bf16;
+/// sums, statistics, losses, parameters and their gradients stay fp32.
 enum class precision : std::uint8_t { fp32, tf32, bf16 };
 
 constexpr const char* to_text(precision p) {
@@ -93,7 +94,8 @@ constexpr auto numbers_of(const Own& own) {
     return __builtin_bit_cast(attribute_numbers<sizeof(Own) / 8>, own);
 }
 
-/// What tells two uses of one operator apart: what all operators may have, and the operator's own (such as op::conv2d_attributes).
+/// What tells two uses of one operator apart: what all operators may have, and the operator's own (such as
+/// op::conv2d_attributes).
 struct op_attributes {
     op_kind kind;
     bool frozen = false;              ///< its parameters are not trained

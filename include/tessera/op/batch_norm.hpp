@@ -13,9 +13,10 @@ struct batch_norm_attributes {
     static constexpr attribute_field fields[] = {number_field("epsilon"), number_field("momentum")};
 };
 
-/// Nest 0 sums x and x^2 per channel into statistics[2,C], in double so that E[x^2] - E[x]^2 loses nothing that matters; a
-/// split of samples, planes, rows or columns leaves partial sums there. Nest 1 normalizes. Backward mirrors it: the reverse of nest 1
-/// leaves the gradient of the statistics, sum dy and sum dy*xhat, as partial sums again, and the reverse of nest 0 uses them.
+/// Nest 0 sums x and x^2 per channel into statistics[2,C], in double so that E[x^2] - E[x]^2 loses nothing that
+/// matters; a split of samples, planes, rows or columns leaves partial sums there. Nest 1 normalizes. Backward mirrors
+/// it: the reverse of nest 1 leaves the gradient of the statistics, sum dy and sum dy*xhat, as partial sums again, and
+/// the reverse of nest 0 uses them.
 constexpr description describe_batch_norm(const op_attributes&, const shape& x) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {

@@ -13,7 +13,8 @@ struct broadcast_to_attributes {
     static constexpr attribute_field fields[] = {{"extent", max_rank - 1, -1}, {"rank", 1, 0, max_rank - 1}};
 };
 
-/// The dimension of the input that is read along dimension `d` of the output, 0 or less where there is none: from the right, as NumPy aligns shapes.
+/// The dimension of the input that is read along dimension `d` of the output, 0 or less where there is none: from the
+/// right, as NumPy aligns shapes.
 constexpr int broadcast_source(int d, int output_rank, int input_rank) {
     return d == 0 ? 0 : d - (output_rank - input_rank);
 }
@@ -64,8 +65,9 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::broadcast_to{&op::broadcast_to_record};
 
-/// broadcast_to<64, 8, 8>: [N,64,1,1] -> [N,64,8,8]. The extents behind the samples, -1 for the input's own; extents of 1 are repeated, and
-/// dimensions that the input lacks are put in front of its own, behind the samples: [N,C] -> broadcast_to<T, -1> -> [N,T,C].
+/// broadcast_to<64, 8, 8>: [N,64,1,1] -> [N,64,8,8]. The extents behind the samples, -1 for the input's own; extents of
+/// 1 are repeated, and dimensions that the input lacks are put in front of its own, behind the samples: [N,C] ->
+/// broadcast_to<T, -1> -> [N,T,C].
 template <index_t... Extents>
 struct broadcast_to {
     static_assert(sizeof...(Extents) < max_rank, "tessera: a tensor has at most 5 dimensions");

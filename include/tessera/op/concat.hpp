@@ -12,8 +12,8 @@ struct concat_attributes {
     static constexpr attribute_field fields[] = {{"axis", 1, -1, max_rank - 1}};
 };
 
-/// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies outside it for other
-/// inputs' indices.
+/// x_i[N,C_i,...] -> y[N,sum of C_i,...], or along another axis. Input i is read at index - offset_i, which lies
+/// outside it for other inputs' indices.
 constexpr description describe_concat(const op_attributes& a, const shape* inputs, int count) {
     const shape& x = inputs[0];
     const int axis = axis_of(a.as<concat_attributes>().axis, x.rank);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contrastive losses of two towers: each row of the one is told from all rows of the other in the batch. Written as loop nests.
+// Contrastive losses of two towers: each row of the one is told from all rows of the other in the batch. Written as
+// loop nests.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -17,11 +18,13 @@ struct contrastive_options {
 /// How two towers are compared.
 enum class comparison : std::uint8_t { one_way, both_ways, learned };
 
-/// a[N,C] and b[N,C] -> losses[N]. With z[n,m] = scale * (sum over c of a[n,c] b[m,c]), row n loses log(sum over m of exp z[n,m]) - z[n,n]; both ways
-/// it is the mean of that and of log(sum over m of exp z[m,n]) - z[n,n]. N are the rows of the global batch.
+/// a[N,C] and b[N,C] -> losses[N]. With z[n,m] = scale * (sum over c of a[n,c] b[m,c]), row n loses log(sum over m of
+/// exp z[n,m]) - z[n,n]; both ways it is the mean of that and of log(sum over m of exp z[m,n]) - z[n,n]. N are the rows
+/// of the global batch.
 ///
-/// The loops are `sample`, of the rows of a, and `reduction`, of those of b. Both may be split: a shard compares its rows of a with its rows of b, and
-/// maxima and sums, a number for each row, are put together. Channels are not split. A backend keeps the N x N products.
+/// The loops are `sample`, of the rows of a, and `reduction`, of those of b. Both may be split: a shard compares its
+/// rows of a with its rows of b, and maxima and sums, a number for each row, are put together. Channels are not split.
+/// A backend keeps the N x N products.
 template <comparison How>
 struct contrastive_body : operation<contrastive_body<How>> {
     static constexpr const char* name = How == comparison::one_way     ? "info_nce_loss"
@@ -61,9 +64,10 @@ constexpr float clip_initial = 2.6592600F; // log(1 / 0.07)
 
 } // namespace op
 
-/// InfoNCE (van den Oord et al. 2018, "Representation learning with contrastive predictive coding", equation 4, with products over a temperature): the
-/// cross-entropy of a row of the first input, by its products with all rows of the second in the global batch, whose class is its own row's number. Of
-/// a[N,C] and b[N,C], averaged over the batch. Rows are taken as they are; l2_normalize makes their products cosines.
+/// InfoNCE (van den Oord et al. 2018, "Representation learning with contrastive predictive coding", equation 4, with
+/// products over a temperature): the cross-entropy of a row of the first input, by its products with all rows of the
+/// second in the global batch, whose class is its own row's number. Of a[N,C] and b[N,C], averaged over the batch. Rows
+/// are taken as they are; l2_normalize makes their products cosines.
 template <number Temperature = 0.07>
 struct info_nce_loss {
     static_assert(Temperature.value() > 0, "tessera: a temperature is above 0");
@@ -79,8 +83,9 @@ struct contrastive_loss {
         detail::generated_attributes<op::contrastive_body<op::comparison::both_ways>>({Temperature.value()});
 };
 
-/// Both ways, with a temperature that is learned, as in CLIP (Radford et al. 2021, "Learning transferable visual models from natural language
-/// supervision", section 2.5): products are scaled by exp(t), 100 at most. The parameter t[1] is log(1 / 0.07) at first, or what initial_weights says.
+/// Both ways, with a temperature that is learned, as in CLIP (Radford et al. 2021, "Learning transferable visual models
+/// from natural language supervision", section 2.5): products are scaled by exp(t), 100 at most. The parameter t[1] is
+/// log(1 / 0.07) at first, or what initial_weights says.
 template <class... Options>
 struct clip_loss {
     static constexpr op_attributes attributes = [] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-dimensional convolution (cross-correlation, as every framework has it): x[N,C,H,W], w[O,C/groups,R,S], b[O] -> y[N,O,H',W'].
+// Two-dimensional convolution (cross-correlation, as every framework has it): x[N,C,H,W], w[O,C/groups,R,S], b[O] ->
+// y[N,O,H',W'].
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -111,7 +112,8 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::conv2d{&op::conv2d_record};
 
-/// conv2d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,H',W'].
+/// conv2d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,H,W] ->
+/// [N,Out,H',W'].
 template <index_t Out, class... Options>
 struct conv2d {
     static constexpr op_attributes attributes =

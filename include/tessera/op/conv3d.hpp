@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three-dimensional convolution (cross-correlation) of volumes: x[N,C,D,H,W], w[O,C/groups,Q,R,S], b[O] -> y[N,O,D',H',W'].
+// Three-dimensional convolution (cross-correlation) of volumes: x[N,C,D,H,W], w[O,C/groups,Q,R,S], b[O] ->
+// y[N,O,D',H',W'].
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -33,8 +34,8 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::conv3d{&op::conv3d_record};
 
-/// conv3d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,D,H,W] -> [N,Out,D',H',W']. One number of an
-/// option stands for depth, height and width: window<3>; else window<1, 3, 3>.
+/// conv3d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,C,D,H,W] ->
+/// [N,Out,D',H',W']. One number of an option stands for depth, height and width: window<3>; else window<1, 3, 3>.
 template <index_t Out, class... Options>
 struct conv3d {
     static constexpr op_attributes attributes =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropies in which not every row counts the same: an ignored label, a weight for each class, a weight for each row. Written as loop nests.
+// Cross-entropies in which not every row counts the same: an ignored label, a weight for each class, a weight for each
+// row. Written as loop nests.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,16 +19,20 @@ struct counted_options {
 /// Whose weights the rows have.
 enum class row_weights : std::uint8_t { none, of_classes, handed_in };
 
-/// logits[N,K], [N,T,K] or [N,K,H,W] and integer labels[N], [N,T] or [N,H,W], and, handed in, weights like the labels -> losses like the labels.
+/// logits[N,K], [N,T,K] or [N,K,H,W] and integer labels[N], [N,T] or [N,H,W], and, handed in, weights like the labels
+/// -> losses like the labels.
 ///
-/// With w[n] the row's weight, or that of its label's class, and R rows, the loss of row n is R / (sum of w over the rows that count) times
+/// With w[n] the row's weight, or that of its label's class, and R rows, the loss of row n is R / (sum of w over the
+/// rows that count) times
 ///
 ///     sum over k of u[n,k] q[n,k] (log sum exp - logit[n,k]),    q = (1 - smoothing) [k is the label] + smoothing / K,
 ///
-/// where u[n,k] is the weight of class k, or else w[n]; 0 where the label is the ignored one. So the mean over R rows is PyTorch's `mean` of
-/// torch.nn.functional.cross_entropy. Where nothing counts it is 0, and so are its gradients (PyTorch's are NaN).
+/// where u[n,k] is the weight of class k, or else w[n]; 0 where the label is the ignored one. So the mean over R rows
+/// is PyTorch's `mean` of torch.nn.functional.cross_entropy. Where nothing counts it is 0, and so are its gradients
+/// (PyTorch's are NaN).
 ///
-/// What the rows weigh is a sum over the classes as well, as one term is not 0, so that all nests have all loops and each may be split.
+/// What the rows weigh is a sum over the classes as well, as one term is not 0, so that all nests have all loops and
+/// each may be split.
 template <row_weights Weights>
 struct counted_cross_entropy_body : operation<counted_cross_entropy_body<Weights>> {
     static constexpr const char* name = Weights == row_weights::none         ? "masked_cross_entropy"
@@ -102,20 +107,22 @@ struct label_smoothing {
     static constexpr void apply(Own& own) { own.smoothing = Smoothing.value(); }
 };
 
-/// masked_cross_entropy<ignore<-100>, label_smoothing<0>>: rows of the ignored label do not count. The loss is the mean over those of the global batch
-/// that do; 0 where none does. Options: ignore, label_smoothing, weight.
+/// masked_cross_entropy<ignore<-100>, label_smoothing<0>>: rows of the ignored label do not count. The loss is the mean
+/// over those of the global batch that do; 0 where none does. Options: ignore, label_smoothing, weight.
 template <class... Options>
 struct masked_cross_entropy
     : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::none>, Options...> {};
 
-/// The same with a weight for each class, a parameter [K] that is not trained: ones, until trainer.set_weights<layer>(...) sets them. The loss is divided
-/// by the sum of the weights of the labels that count, over the global batch.
+/// The same with a weight for each class, a parameter [K] that is not trained: ones, until
+/// trainer.set_weights<layer>(...) sets them. The loss is divided by the sum of the weights of the labels that count,
+/// over the global batch.
 template <class... Options>
 struct class_weighted_cross_entropy
     : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::of_classes>, Options...> {};
 
-/// The same with a weight for each row, which is the third input and has the shape of the labels. The loss is divided by the sum of the weights of the rows
-/// that count, over the global batch. Gradients reach weights that the network computes.
+/// The same with a weight for each row, which is the third input and has the shape of the labels. The loss is divided
+/// by the sum of the weights of the rows that count, over the global batch. Gradients reach weights that the network
+/// computes.
 template <class... Options>
 struct row_weighted_cross_entropy
     : detail::generated_layer<op::counted_cross_entropy_body<op::row_weights::handed_in>, Options...> {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both [N], [N,T],
-// [N,H,W] or [N,D,H,W].
+// Softmax and cross-entropy in one: logits[N,K], [N,T,K], [N,K,H,W] or [N,K,D,H,W] and labels (int32) -> losses, both
+// [N], [N,T], [N,H,W] or [N,D,H,W].
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,9 +8,9 @@
 
 namespace tessera::op {
 
-/// Nests: the maximum over the classes, the sum of exponentials, the loss. A split of the classes leaves partial maxima, partial
-/// sums and, since only one class is the label's, partial losses: three reductions of one number per row instead of the logits.
-/// The gradient, softmax minus one at the label, needs no further reduction.
+/// Nests: the maximum over the classes, the sum of exponentials, the loss. A split of the classes leaves partial
+/// maxima, partial sums and, since only one class is the label's, partial losses: three reductions of one number per
+/// row instead of the logits. The gradient, softmax minus one at the label, needs no further reduction.
 constexpr description describe_cross_entropy(const op_attributes&, const shape& x) {
     detail::describer w;
     const bool sequence = x.rank == 3;

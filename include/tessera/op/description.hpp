@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The affine description of an operator: loops, operands with affine indices, and a short sequence of loop nests.
-// The idea that everything about splitting an operator follows from such a description is Tofu's (EuroSys 2019, section 4).
+// The idea that everything about splitting an operator follows from such a description is Tofu's (EuroSys 2019, section
+// 4).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -88,7 +89,8 @@ struct operand {
 
 enum class reducer : std::uint8_t { none, sum, max };
 
-/// A loop nest: at each point of `loops` it reads operands and reduces into `write` over the loops that are not in its index.
+/// A loop nest: at each point of `loops` it reads operands and reduces into `write` over the loops that are not in its
+/// index.
 struct nest {
     std::uint32_t loops = 0;
     std::uint32_t reads = 0;
@@ -106,8 +108,8 @@ constexpr const char* to_text(work_kind k) {
     return names[static_cast<int>(k)];
 }
 
-/// What indices do not say of an operator. Its record has them, and its description repeats them. Any operator may: a view is a flattening of
-/// images as well as a sequence of one position; a loss compares classes, or numbers.
+/// What indices do not say of an operator. Its record has them, and its description repeats them. Any operator may: a
+/// view is a flattening of images as well as a sequence of one position; a loss compares classes, or numbers.
 struct op_facts {
     work_kind work = work_kind::elementwise;
     bool view =
@@ -140,7 +142,8 @@ struct description {
         return -1;
     }
     constexpr int output() const { return find_operand(operand_kind::output); }
-    /// The running state that forward updates, and that stands in for the first intermediate in an evaluation; -1: it has none.
+    /// The running state that forward updates, and that stands in for the first intermediate in an evaluation; -1: it
+    /// has none.
     constexpr int running_state() const {
         for (int i = 0; i < operands.size(); ++i) {
             if (operands[i].kind == operand_kind::state) {
@@ -207,7 +210,8 @@ struct describer {
         d.operands[bias].additive = true;
         return bit(bias);
     }
-    /// The only nest: sums products of two operands, whose gradients each read the other one. `more`: what else it reads, as a bit mask.
+    /// The only nest: sums products of two operands, whose gradients each read the other one. `more`: what else it
+    /// reads, as a bit mask.
     constexpr void add_product(int a, int b, int output, std::uint32_t more = 0) {
         d.operands[a].gradient_reads = bit(b);
         d.operands[b].gradient_reads = bit(a);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout of elements, of whole channels and of whole samples (Srivastava et al. 2014; Tompson et al. 2015; Huang et al. 2016, "Deep networks with
-// stochastic depth", arXiv 1603.09382): which, see op/mask.hpp.
+// Dropout of elements, of whole channels and of whole samples (Srivastava et al. 2014; Tompson et al. 2015; Huang et
+// al. 2016, "Deep networks with stochastic depth", arXiv 1603.09382): which, see op/mask.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -58,15 +58,16 @@ inline constexpr op_kind op_kind::dropout{&op::dropout_record};
 inline constexpr op_kind op_kind::channel_dropout{&op::channel_dropout_record};
 inline constexpr op_kind op_kind::stochastic_depth{&op::stochastic_depth_record};
 
-/// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the step.
+/// Drops elements, and scales the others up; which ones is a function of the global index, the layer, the seed and the
+/// step.
 template <int Percent>
 struct dropout : detail::layer_with<op_kind::dropout, op::dropout_attributes, percent<Percent>> {};
 /// Drops whole channels of a sample.
 template <int Percent>
 struct channel_dropout : detail::layer_with<op_kind::channel_dropout, op::dropout_attributes, percent<Percent>> {};
 
-/// Drops whole samples, and scales the others up: at the end of a residual's branch, residual<conv, norm, stochastic_depth<10>>, a sample
-/// goes round the branch with a probability of Percent per cent.
+/// Drops whole samples, and scales the others up: at the end of a residual's branch, residual<conv, norm,
+/// stochastic_depth<10>>, a sample goes round the branch with a probability of Percent per cent.
 template <int Percent>
 struct stochastic_depth : detail::layer_with<op_kind::stochastic_depth, op::dropout_attributes, percent<Percent>> {};
 

@@ -23,7 +23,8 @@ constexpr int channel_dimension(int rank) { return rank == 3 ? 2 : 1; }
 /// The dimension along which a concatenation or a slice works.
 constexpr int axis_of(index_t axis, int rank) { return axis < 0 ? channel_dimension(rank) : static_cast<int>(axis); }
 
-/// One number from each input makes one of the output. What their gradients read, and whether they are linear, is the caller's to say.
+/// One number from each input makes one of the output. What their gradients read, and whether they are linear, is the
+/// caller's to say.
 constexpr description describe_elementwise(const shape& x, int inputs, int flops) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
@@ -45,11 +46,12 @@ constexpr description describe_elementwise(const shape& x, int inputs, int flops
     return w.d;
 }
 
-/// The dimension of the output, of rank `rank`, along which dimension `k` of an input goes: the samples are the first ones of both, and the others
-/// are aligned from the right, as NumPy aligns shapes.
+/// The dimension of the output, of rank `rank`, along which dimension `k` of an input goes: the samples are the first
+/// ones of both, and the others are aligned from the right, as NumPy aligns shapes.
 constexpr int broadcast_to_dimension(int k, int own_rank, int rank) { return k == 0 ? 0 : k + rank - own_rank; }
 
-/// The shape that all inputs are broadcast to: behind the samples an input may have extent 1, or no dimension, where others have more.
+/// The shape that all inputs are broadcast to: behind the samples an input may have extent 1, or no dimension, where
+/// others have more.
 constexpr inferred infer_broadcast(const shape* inputs, int count) {
     int rank = 0;
     for (int k = 0; k < count; ++k) {
@@ -80,7 +82,8 @@ constexpr inferred infer_broadcast(const shape* inputs, int count) {
     return r;
 }
 
-/// The same as describe_elementwise(), of inputs that are broadcast: their indices leave out the loops that they are broadcast along.
+/// The same as describe_elementwise(), of inputs that are broadcast: their indices leave out the loops that they are
+/// broadcast along.
 constexpr description describe_broadcast(const shape* inputs, int count, int flops) {
     const shape y = infer_broadcast(inputs, count).output;
     description d = describe_elementwise(y, count, flops);

@@ -14,9 +14,9 @@ struct embedding_attributes {
     static constexpr attribute_field fields[] = {{"vocabulary", 1, 1}, {"out", 1, 1}};
 };
 
-/// tokens[N] or [N,T] (int32), table[V,C] -> y[N,C] or [N,T,C]: the sum over all v of table[v] where v is the token. So described, a
-/// split of the vocabulary is a split of a sum: every shard looks up what it has, and leaves a partial result; and the gradient of the
-/// table is summed over samples and positions.
+/// tokens[N] or [N,T] (int32), table[V,C] -> y[N,C] or [N,T,C]: the sum over all v of table[v] where v is the token. So
+/// described, a split of the vocabulary is a split of a sum: every shard looks up what it has, and leaves a partial
+/// result; and the gradient of the table is summed over samples and positions.
 constexpr description describe_embedding(const embedding_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);

@@ -21,12 +21,12 @@ struct expert_linear_attributes {
     static constexpr attribute_field fields[] = {{"out", 1, 1}, {"groups", 1, 1}};
 };
 
-/// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has slot s of expert e,
-/// else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among themselves alone, all first choices
-/// before all second ones and so on, in the order of their positions; those without a slot are dropped. Equal gates: the expert with the
-/// lower number first. Gates are data, so that a row of the result may depend on all of its sample's gates: it reads them all (the
-/// whole extent), and samples, positions and experts may be split. Gradients flow to the gates of the slots that were given; the
-/// mask of ones has none.
+/// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has
+/// slot s of expert e, else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among
+/// themselves alone, all first choices before all second ones and so on, in the order of their positions; those without
+/// a slot are dropped. Equal gates: the expert with the lower number first. Gates are data, so that a row of the result
+/// may depend on all of its sample's gates: it reads them all (the whole extent), and samples, positions and experts
+/// may be split. Gradients flow to the gates of the slots that were given; the mask of ones has none.
 constexpr description describe_route(const route_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
@@ -49,8 +49,9 @@ constexpr description describe_route(const route_attributes& a, const shape& x) 
     return w.d;
 }
 
-/// x[N,E*S,I], w[E,O,I] -> y[N,E*S,O]: the S rows of expert e times that expert's matrix. A split of `expert` is expert parallelism:
-/// every device has the weights, and makes the gradients, of its own experts; what was sample-parallel before moves as GShard's all-to-all.
+/// x[N,E*S,I], w[E,O,I] -> y[N,E*S,O]: the S rows of expert e times that expert's matrix. A split of `expert` is expert
+/// parallelism: every device has the weights, and makes the gradients, of its own experts; what was sample-parallel
+/// before moves as GShard's all-to-all.
 constexpr description describe_expert_linear(const expert_linear_attributes& a, const shape& x) {
     detail::describer w;
     const index_t slots = x[1] / a.groups;
@@ -124,7 +125,8 @@ namespace tessera {
 inline constexpr op_kind op_kind::route{&op::route_record};
 inline constexpr op_kind op_kind::expert_linear{&op::expert_linear_record};
 
-/// dispatch_mask<slots, top<k>>: gates [N,T,Experts] -> [N,T,Experts*Slots], 1 where a token has a slot of an expert, see op/expert.hpp.
+/// dispatch_mask<slots, top<k>>: gates [N,T,Experts] -> [N,T,Experts*Slots], 1 where a token has a slot of an expert,
+/// see op/expert.hpp.
 template <index_t Slots, class... Options>
 struct dispatch_mask {
     static constexpr op_attributes attributes =
@@ -136,7 +138,8 @@ struct combine_weights {
     static constexpr op_attributes attributes =
         detail::make_attributes<op_kind::route, Options...>(op::route_attributes{.slots = Slots, .weighted = true});
 };
-/// expert_linear<experts, output features, frozen>: [N,Experts*Slots,I] -> [N,Experts*Slots,Out], each expert with weights of its own.
+/// expert_linear<experts, output features, frozen>: [N,Experts*Slots,I] -> [N,Experts*Slots,Out], each expert with
+/// weights of its own.
 template <index_t Experts, index_t Out, class... Options>
 struct expert_linear {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::expert_linear, Options...>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization by running statistics that stay what they are, in training too: x[N,C,H,W], x[N,C,D,H,W] or x[N,C], gamma[C], beta[C], statistics[2,C] (means, then
-// variances) -> y like x.
+// Batch normalization by running statistics that stay what they are, in training too: x[N,C,H,W], x[N,C,D,H,W] or
+// x[N,C], gamma[C], beta[C], statistics[2,C] (means, then variances) -> y like x.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -14,8 +14,8 @@ struct fixed_batch_norm_attributes {
     static constexpr attribute_field fields[] = {number_field("epsilon")};
 };
 
-/// (x - mean) / sqrt(variance + epsilon) * gamma + beta. A mean and a variance are picked by a sum over the two rows of the statistics, for each
-/// sample, so that samples can be split; planes, rows and columns of images cannot.
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta. A mean and a variance are picked by a sum over the two rows of
+/// the statistics, for each sample, so that samples can be split; planes, rows and columns of images cannot.
 struct fixed_batch_norm_body : expression::functions, nests::names {
     using options = fixed_batch_norm_attributes;
     static constexpr const char* name = "fixed_batch_norm";
@@ -41,9 +41,10 @@ struct fixed_batch_norm_body : expression::functions, nests::names {
 
 namespace tessera {
 
-/// fixed_batch_norm<>: batch_norm<> with its running statistics in training as in evaluation, for fine-tuning (PyTorch's BatchNorm in eval mode). It has the same
-/// parameters, weight, bias and statistics, so that it takes those of a batch norm from files; the statistics never change. fixed_batch_norm<frozen>: nor do the
-/// others (torchvision's FrozenBatchNorm2d).
+/// fixed_batch_norm<>: batch_norm<> with its running statistics in training as in evaluation, for fine-tuning
+/// (PyTorch's BatchNorm in eval mode). It has the same parameters, weight, bias and statistics, so that it takes those
+/// of a batch norm from files; the statistics never change. fixed_batch_norm<frozen>: nor do the others (torchvision's
+/// FrozenBatchNorm2d).
 template <class... Options>
 struct fixed_batch_norm : detail::generated_layer<op::fixed_batch_norm_body, Options...> {};
 

@@ -7,7 +7,8 @@
 
 namespace tessera::op {
 
-/// x[N,C,H,W] -> y[N,C*H*W]; the output's second index is c*H*W + h*W + w, so that only the major loop keeps shards boxes.
+/// x[N,C,H,W] -> y[N,C*H*W]; the output's second index is c*H*W + h*W + w, so that only the major loop keeps shards
+/// boxes.
 constexpr description describe_flatten(const op_attributes&, const shape& x) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {

@@ -16,8 +16,8 @@ struct scatter_attributes {
     static constexpr attribute_field fields[] = {{"out", 1, 1}, {"how", 1, 0, 2}};
 };
 
-/// x[N,T,C], index[N,K] (int32) -> y[N,K,C] = x[n, index[n,k], c], as the sum over all t of x[n,t,c] where t is the index. So described, a split of T is a
-/// split of a sum: each shard takes what it has, and leaves a partial result.
+/// x[N,T,C], index[N,K] (int32) -> y[N,K,C] = x[n, index[n,k], c], as the sum over all t of x[n,t,c] where t is the
+/// index. So described, a split of T is a split of a sum: each shard takes what it has, and leaves a partial result.
 constexpr description describe_gather(const shape* inputs) {
     const shape& x = inputs[0];
     const index_t rows = inputs[1][1];
@@ -44,7 +44,8 @@ constexpr description describe_gather(const shape* inputs) {
     return w.d;
 }
 
-/// x[N,T,C], index[N,T] (int32) -> y[N,S,C]: the sum over all t of x[n,t,c] where index[n,t] is s, or their mean or maximum, for which T stays whole.
+/// x[N,T,C], index[N,T] (int32) -> y[N,S,C]: the sum over all t of x[n,t,c] where index[n,t] is s, or their mean or
+/// maximum, for which T stays whole.
 constexpr description describe_scatter(const scatter_attributes& a, const shape& x) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, x[0]);
@@ -135,7 +136,8 @@ struct scatter_mean {
     static constexpr op_attributes attributes =
         attributes_of(op_kind::scatter_rows, op::scatter_attributes{Rows, op::scatter_attributes::mean});
 };
-/// Their maximum, channel by channel; a row of zeros where there are none. The gradient goes to the first of equal ones.
+/// Their maximum, channel by channel; a row of zeros where there are none. The gradient goes to the first of equal
+/// ones.
 template <index_t Rows>
 struct scatter_max {
     static constexpr op_attributes attributes =

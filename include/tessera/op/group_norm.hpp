@@ -13,9 +13,10 @@ struct group_norm_attributes {
     static constexpr attribute_field fields[] = {number_field("epsilon"), {"groups", 1, 1}};
 };
 
-/// Nest 0 sums x and x^2 of every group of a sample into statistics[2,N,groups], in double; a split of rows or columns leaves partial sums
-/// there. Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat of every group, and the reverse of nest 0
-/// uses them. A split of channels divides the groups among devices, and needs no sums between them.
+/// Nest 0 sums x and x^2 of every group of a sample into statistics[2,N,groups], in double; a split of rows or columns
+/// leaves partial sums there. Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat
+/// of every group, and the reverse of nest 0 uses them. A split of channels divides the groups among devices, and needs
+/// no sums between them.
 constexpr description describe_group_norm(const group_norm_attributes& a, const shape& x) {
     const index_t together = x[1] / a.groups;
     detail::describer w;

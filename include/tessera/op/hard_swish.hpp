@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sigmoid and swish of straight lines (Howard et al. 2019, "Searching for MobileNetV3", arXiv 1905.02244): as PyTorch's Hardsigmoid and Hardswish.
+// Sigmoid and swish of straight lines (Howard et al. 2019, "Searching for MobileNetV3", arXiv 1905.02244): as PyTorch's
+// Hardsigmoid and Hardswish.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations of images x[N,C,H,W] besides batch and group norm: instance norm (Ulyanov, Vedaldi and Lempitsky 2016), over the pixels of a channel;
-// layer norm over all of a sample (Ba, Kiros and Hinton 2016); and over the channels of a pixel (as in ConvNeXt: Liu et al. 2022).
+// Normalizations of images x[N,C,H,W] besides batch and group norm: instance norm (Ulyanov, Vedaldi and Lempitsky
+// 2016), over the pixels of a channel; layer norm over all of a sample (Ba, Kiros and Hinton 2016); and over the
+// channels of a pixel (as in ConvNeXt: Liu et al. 2022).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

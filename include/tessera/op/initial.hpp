@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parameters hold before training: by their operator's record, or as a layer says with initial_weights<> and initial_bias<>.
+// What parameters hold before training: by their operator's record, or as a layer says with initial_weights<> and
+// initial_bias<>.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -7,7 +8,8 @@
 
 namespace tessera {
 
-/// How the values of a parameter are drawn. fan_in is how many inputs an output sums over, fan_out how many outputs an input goes to.
+/// How the values of a parameter are drawn. fan_in is how many inputs an output sums over, fan_out how many outputs an
+/// input goes to.
 enum class initial_values : std::uint8_t {
     uniform, ///< in +-1/sqrt(fan_in): PyTorch's for convolutions and linear layers
     ones,
@@ -19,7 +21,8 @@ enum class initial_values : std::uint8_t {
     truncated_normal, ///< the same, drawn again beyond two deviations
     kaiming_uniform,  ///< in +-sqrt(6/fan_in): He et al., "Delving Deep into Rectifiers" (ICCV 2015), for relu
     kaiming_normal,   ///< deviation sqrt(2/fan_in)
-    xavier_uniform, ///< in +-sqrt(6/(fan_in+fan_out)): Glorot and Bengio, "Understanding the difficulty ..." (AISTATS 2010)
+    /// in +-sqrt(6/(fan_in+fan_out)): Glorot and Bengio, "Understanding the difficulty ..." (AISTATS 2010)
+    xavier_uniform,
     xavier_normal, ///< deviation sqrt(2/(fan_in+fan_out))
     orthogonal,    ///< rows (or columns, where they are fewer) orthogonal, of length `number`: Saxe et al. (ICLR 2014)
 };

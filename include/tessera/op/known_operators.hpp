@@ -51,7 +51,8 @@ void add_reductions(std::vector<known_operator>& to) {
 
 } // namespace detail
 
-/// Operators by which files are read; `more` comes first, so that a program's own operator may take the place of one here.
+/// Operators by which files are read; `more` comes first, so that a program's own operator may take the place of one
+/// here.
 std::vector<known_operator> known_operators(const std::vector<const op_record*>& more = {});
 
 } // namespace tessera

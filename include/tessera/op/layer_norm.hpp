@@ -12,9 +12,9 @@ struct layer_norm_attributes {
     static constexpr attribute_field fields[] = {number_field("epsilon")};
 };
 
-/// Nest 0 sums x and x^2 of every row into statistics[2,N] or [2,N,T], in double; a split of the channels leaves partial sums there.
-/// Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat of every row, which are partial again
-/// where the channels are split; the reverse of nest 0 uses them.
+/// Nest 0 sums x and x^2 of every row into statistics[2,N] or [2,N,T], in double; a split of the channels leaves
+/// partial sums there. Nest 1 normalizes. The reverse of nest 1 leaves the sums of dy*gamma and of dy*gamma*xhat of
+/// every row, which are partial again where the channels are split; the reverse of nest 0 uses them.
 constexpr description describe_layer_norm(const op_attributes&, const shape& x) {
     detail::describer w;
     const int last = x.rank - 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// x where it is positive, else slope * x (Maas et al. 2013, "Rectifier nonlinearities improve neural network acoustic models").
+// x where it is positive, else slope * x (Maas et al. 2013, "Rectifier nonlinearities improve neural network acoustic
+// models").
 #pragma once
 #include "tessera/base/begin_header.inl"
 

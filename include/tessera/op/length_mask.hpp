@@ -28,8 +28,8 @@ struct length_mask_body : expression::functions {
 
 } // namespace op
 
-/// length_mask<T>: lengths[N] (int32, from 0 to T) -> [N,T,1]: 1 within a sample's length, 0 behind it. Multiplied with x[N,T,C] it leaves zeros behind the
-/// lengths.
+/// length_mask<T>: lengths[N] (int32, from 0 to T) -> [N,T,1]: 1 within a sample's length, 0 behind it. Multiplied with
+/// x[N,T,C] it leaves zeros behind the lengths.
 template <index_t Positions>
 struct length_mask {
     static_assert(Positions >= 1, "tessera: a mask has at least one position");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operators of the library as a list, for whoever prints or tests them one by one. It is apart because it evaluates the bodies of those that are
-// loop nests, which a program otherwise does for the operators of its networks alone.
+// All operators of the library as a list, for whoever prints or tests them one by one. It is apart because it evaluates
+// the bodies of those that are loop nests, which a program otherwise does for the operators of its networks alone.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

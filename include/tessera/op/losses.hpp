@@ -19,7 +19,8 @@ struct l1_loss : row_loss<l1_loss> {
     static constexpr auto of(auto x, auto target) { return abs(x - target); }
 };
 
-/// (x - target)^2 / 2 up to a difference of Delta, Delta (|x - target| - Delta / 2) beyond (Huber 1964, "Robust estimation of a location parameter").
+/// (x - target)^2 / 2 up to a difference of Delta, Delta (|x - target| - Delta / 2) beyond (Huber 1964, "Robust
+/// estimation of a location parameter").
 template <number Delta = 1>
 struct huber_loss : row_loss<huber_loss<Delta>> {
     static_assert(Delta.value() > 0, "tessera: the delta of a Huber loss is a positive number");
@@ -30,8 +31,8 @@ struct huber_loss : row_loss<huber_loss<Delta>> {
     }
 };
 
-/// Binary cross-entropy of logits x and targets from 0 to 1: -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), without the overflows and
-/// cancellations of that form.
+/// Binary cross-entropy of logits x and targets from 0 to 1: -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), without
+/// the overflows and cancellations of that form.
 struct bce_with_logits : row_loss<bce_with_logits> {
     static constexpr const char* name = "bce_with_logits";
     static constexpr auto of(auto x, auto target) {
@@ -39,8 +40,8 @@ struct bce_with_logits : row_loss<bce_with_logits> {
     }
 };
 
-/// Kullback-Leibler divergence of logarithms of probabilities x from probabilities t: t (log t - x), 0 where t is, summed over each sample and averaged
-/// over samples (Kullback and Leibler 1951, "On information and sufficiency").
+/// Kullback-Leibler divergence of logarithms of probabilities x from probabilities t: t (log t - x), 0 where t is,
+/// summed over each sample and averaged over samples (Kullback and Leibler 1951, "On information and sufficiency").
 struct kl_divergence : row_loss<kl_divergence> {
     static constexpr const char* name = "kl_divergence";
     static constexpr auto reduction = loss_reduction::batch_mean;

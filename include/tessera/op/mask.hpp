@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout's random numbers: a function of the seed, the step, the operator and the global index of the element (or channel), so
-// that a mask is the same however the tensor is divided.
+// Dropout's random numbers: a function of the seed, the step, the operator and the global index of the element (or
+// channel), so that a mask is the same however the tensor is divided.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,7 +8,8 @@
 
 namespace tessera::op {
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): the mixing function of SplitMix64.
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): the mixing function of
+/// SplitMix64.
 constexpr std::uint64_t mix(std::uint64_t z) {
     z += 0x9e3779b97f4a7c15ULL;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;

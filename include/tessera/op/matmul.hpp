@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two activations, matrix by matrix: x[N,M,K], y[N,K,P] -> z[N,M,P], and the same of [N,H,...] with H matrices a sample.
+// Products of two activations, matrix by matrix: x[N,M,K], y[N,K,P] -> z[N,M,P], and the same of [N,H,...] with H
+// matrices a sample.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,7 +16,8 @@ struct matmul_attributes {
     static constexpr attribute_field fields[] = {{"heads", 1, 1}, flag_field("transposed", 2), flag_field("scaled")};
 };
 
-/// One input of a product. With several heads, an input of rank 3 holds their matrices side by side in its channels: [N,rows,H*columns].
+/// One input of a product. With several heads, an input of rank 3 holds their matrices side by side in its channels:
+/// [N,rows,H*columns].
 struct matrix_input {
     bool folded = false;
     index_t rows = 1;
@@ -40,8 +42,8 @@ struct product_extents {
     }
 };
 
-/// Two inputs of rank 3 with several heads give [N,H,M,P] (attention's scores); one of rank 4 and one of rank 3 give [N,M,H*P] again
-/// (its mixtures of values), so that no head is ever moved in memory.
+/// Two inputs of rank 3 with several heads give [N,H,M,P] (attention's scores); one of rank 4 and one of rank 3 give
+/// [N,M,H*P] again (its mixtures of values), so that no head is ever moved in memory.
 constexpr description describe_matmul(const matmul_attributes& a, const shape& x, const shape& y) {
     const product_extents e(a, x, y);
     const bool has_heads = a.heads > 1 || x.rank == 4;

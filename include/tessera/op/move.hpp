@@ -7,7 +7,8 @@
 
 namespace tessera::op {
 
-/// The loops of an operator whose elements of the output come from one place each: a loop for each dimension of `y`, by its name.
+/// The loops of an operator whose elements of the output come from one place each: a loop for each dimension of `y`, by
+/// its name.
 constexpr detail::describer loops_over(const shape& y) {
     detail::describer w;
     for (int d = 0; d < y.rank; ++d) {
@@ -27,7 +28,8 @@ constexpr description moved_into(detail::describer w, const shape& y, std::uint3
     return w.d;
 }
 
-/// x[..] -> y[..]: dimension d of the input is read at index_of(d), an affine function of the loops over the output's dimensions.
+/// x[..] -> y[..]: dimension d of the input is read at index_of(d), an affine function of the loops over the output's
+/// dimensions.
 template <class Index>
 constexpr description describe_move(const shape& x, const shape& y, const Index& index_of) {
     detail::describer w = loops_over(y);

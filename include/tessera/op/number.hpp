@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as template arguments: leaky_relu<0.1>. Not every compiler takes a double there, but all take a type that holds integers.
+// Numbers as template arguments: leaky_relu<0.1>. Not every compiler takes a double there, but all take a type that
+// holds integers.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

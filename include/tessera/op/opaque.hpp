@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose bodies say nothing of their indices but which leading dimensions are free: an element of the output may depend on everything
-// at the same place of these (the sample, or the sample and the position). They are split along the free dimensions only.
+// Operators whose bodies say nothing of their indices but which leading dimensions are free: an element of the output
+// may depend on everything at the same place of these (the sample, or the sample and the position). They are split
+// along the free dimensions only.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,8 +9,8 @@
 
 namespace tessera::op {
 
-/// `free`: how many leading dimensions of all inputs and the output, at least 1. `flops`: for an element of the output. Gradients of all inputs
-/// read all inputs.
+/// `free`: how many leading dimensions of all inputs and the output, at least 1. `flops`: for an element of the output.
+/// Gradients of all inputs read all inputs.
 constexpr description describe_opaque(const shape* inputs, int count, const shape& output, int flops, int free = 1) {
     detail::describer w;
     for (int d = 0; d < output.rank; ++d) {

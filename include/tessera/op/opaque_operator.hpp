@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator of which nothing is known but what it takes, makes and costs: it is planned and simulated, on one device, and nothing computes it. Networks
-// that come from elsewhere keep so what Tessera has no operator for.
+// An operator of which nothing is known but what it takes, makes and costs: it is planned and simulated, on one device,
+// and nothing computes it. Networks that come from elsewhere keep so what Tessera has no operator for.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -23,9 +23,9 @@ struct opaque_attributes {
                                                  {"integers", 1, 0, (1 << max_inputs) - 1}};
 };
 
-/// Inputs [N,..], up to 8 -> y[N, extent..]. No loop may be split: a split would need to know what is read where. Its floating-point operations are the points of
-/// one loop, so that they are exact; backward has as many for each input and for the parameters. Bytes are those of inputs, output, parameters and
-/// what is kept.
+/// Inputs [N,..], up to 8 -> y[N, extent..]. No loop may be split: a split would need to know what is read where. Its
+/// floating-point operations are the points of one loop, so that they are exact; backward has as many for each input
+/// and for the parameters. Bytes are those of inputs, output, parameters and what is kept.
 constexpr description describe_opaque_operator(const opaque_attributes& a, const shape* inputs, int count) {
     detail::describer w;
     const int n = w.add_loop(loop_name::sample, inputs[0][0], true);

@@ -10,8 +10,9 @@
 
 namespace tessera {
 
-/// g = gradient + weight_decay * w; v = momentum * v + g; w = w - learning_rate * v, or, with `nesterov`, w - learning_rate * (g + momentum * v)
-/// (Sutskever et al., "On the importance of initialization and momentum in deep learning", ICML 2013).
+/// g = gradient + weight_decay * w; v = momentum * v + g; w = w - learning_rate * v, or, with `nesterov`, w -
+/// learning_rate * (g + momentum * v) (Sutskever et al., "On the importance of initialization and momentum in deep
+/// learning", ICML 2013).
 struct sgd {
     float learning_rate = 0.01F;
     float momentum = 0;
@@ -30,8 +31,8 @@ struct adam {
     float weight_decay = 0;
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019): g is the gradient alone, and the weight is multiplied by
-/// 1 - learning_rate * weight_decay before the step.
+/// Adam with decoupled weight decay (Loshchilov and Hutter, ICLR 2019): g is the gradient alone, and the weight is
+/// multiplied by 1 - learning_rate * weight_decay before the step.
 struct adamw {
     float learning_rate = 1e-3F;
     float beta1 = 0.9F;
@@ -40,9 +41,10 @@ struct adamw {
     float weight_decay = 0.01F;
 };
 
-/// Tieleman and Hinton's RMSProp (2012) as PyTorch has it, with g = gradient + weight_decay * w: v = alpha * v + (1 - alpha) * g^2;
-/// d = g / (sqrt(v) + epsilon). Centered: a = alpha * a + (1 - alpha) * g, and v - a^2, at least 0, under the root (Graves 2013). With a momentum
-/// b = momentum * b + d and w = w - learning_rate * b, else w = w - learning_rate * d.
+/// Tieleman and Hinton's RMSProp (2012) as PyTorch has it, with g = gradient + weight_decay * w: v = alpha * v + (1 -
+/// alpha) * g^2; d = g / (sqrt(v) + epsilon). Centered: a = alpha * a + (1 - alpha) * g, and v - a^2, at least 0, under
+/// the root (Graves 2013). With a momentum b = momentum * b + d and w = w - learning_rate * b, else w = w -
+/// learning_rate * d.
 struct rmsprop {
     float learning_rate = 0.01F;
     float alpha = 0.99F;
@@ -52,9 +54,10 @@ struct rmsprop {
     bool centered = false;
 };
 
-/// LARS (You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks", 2017): momentum whose steps are scaled parameter by parameter by
-/// r = trust_coefficient * |w| / (|g| + weight_decay * |w| + epsilon), with Euclidean norms of the whole parameter's weights and gradient, and 1 where
-/// one of them is 0: v = momentum * v + r * (g + weight_decay * w); w = w - learning_rate * v. The rate is outside of the velocity, as in PyTorch's SGD. Which
+/// LARS (You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks", 2017): momentum whose steps are
+/// scaled parameter by parameter by r = trust_coefficient * |w| / (|g| + weight_decay * |w| + epsilon), with Euclidean
+/// norms of the whole parameter's weights and gradient, and 1 where one of them is 0: v = momentum * v + r * (g +
+/// weight_decay * w); w = w - learning_rate * v. The rate is outside of the velocity, as in PyTorch's SGD. Which
 /// parameters are left out is for groups to say.
 struct lars {
     float learning_rate = 0.1F;
@@ -65,9 +68,10 @@ struct lars {
     bool nesterov = false; ///< needs a momentum
 };
 
-/// LAMB (You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", ICLR 2020, algorithm 2 with phi(z) = z): with Adam's moments
-/// u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w; w = w - learning_rate * r * u, where r = |w| / |u| with Euclidean norms
-/// of the whole parameter, and 1 where one of them is 0.
+/// LAMB (You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", ICLR 2020, algorithm 2
+/// with phi(z) = z): with Adam's moments u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay *
+/// w; w = w - learning_rate * r * u, where r = |w| / |u| with Euclidean norms of the whole parameter, and 1 where one
+/// of them is 0.
 struct lamb {
     float learning_rate = 1e-3F;
     float beta1 = 0.9F;
@@ -91,7 +95,8 @@ constexpr const char* to_text(trust_by t) {
 /// The most numbers that an optimizer keeps for each weight.
 inline constexpr int most_optimizer_states = 4;
 
-/// What is done to a parameter: any of them as one value. `learning_rate` is where a schedule starts: a step takes its rate from its run_state.
+/// What is done to a parameter: any of them as one value. `learning_rate` is where a schedule starts: a step takes its
+/// rate from its run_state.
 struct update_rule {
     enum class kind : std::uint8_t { sgd, adam, rmsprop };
     friend constexpr const char* to_text(kind k) {
@@ -112,21 +117,26 @@ struct update_rule {
     trust_by trust = trust_by::none;
     float trust_coefficient = 1;
     float rate_factor = 1; ///< of the learning rate of every step
-    /// Elements of gradients are brought between -clip_value and clip_value, after the scaling by their norm; 0: they are not.
+    /// Elements of gradients are brought between -clip_value and clip_value, after the scaling by their norm; 0: they
+    /// are not.
     float clip_value = 0;
-    /// A moving average of every trained weight is kept, average * a + (1 - average) * w after each step, beginning with the initial weights
-    /// (Polyak and Juditsky 1992): for evaluations and predictions (session::use_averages). 0: none.
+    /// A moving average of every trained weight is kept, average * a + (1 - average) * w after each step, beginning
+    /// with the initial weights (Polyak and Juditsky 1992): for evaluations and predictions (session::use_averages). 0:
+    /// none.
     float average = 0;
-    /// Weights that have been pruned stay as they are, and so does what is kept of them. A pruned weight is the number -0 (execute/pruning.hpp).
+    /// Weights that have been pruned stay as they are, and so does what is kept of them. A pruned weight is the number
+    /// -0 (execute/pruning.hpp).
     bool prunes = false;
-    /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm being that of all trained gradients together; 0: they are not.
+    /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), norm being that of all trained gradients together; 0:
+    /// they are not.
     float clip_norm = 0;
-    /// Gradients are computed of the loss times this and divided by it before they are clipped and used, so that small ones do not
-    /// vanish on their way (Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2). 1 is enough for bf16, which
-    /// has the exponents of fp32. A power of two changes no digit of the result.
+    /// Gradients are computed of the loss times this and divided by it before they are clipped and used, so that small
+    /// ones do not vanish on their way (Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2). 1 is
+    /// enough for bf16, which has the exponents of fp32. A power of two changes no digit of the result.
     float loss_scale = 1;
 
-    /// Numbers that the update needs of each weight between steps: none, the velocity, Adam's two moments, RMSProp's squares with what else it has.
+    /// Numbers that the update needs of each weight between steps: none, the velocity, Adam's two moments, RMSProp's
+    /// squares with what else it has.
     constexpr int own_state_count() const {
         const int velocity = momentum != 0 ? 1 : 0;
         return which == kind::adam ? 2 : which == kind::rmsprop ? 1 + (centered ? 1 : 0) + velocity : velocity;
@@ -184,8 +194,8 @@ constexpr Settings settings_in(const update_rule& how) {
     return s;
 }
 
-/// What an optimizer must be, as functions that no constant expression can call: of a `constexpr ts::optimizer` they are the compile error.
-/// (What is made while a program runs is checked by require(), op/optimizer_rules.hpp.)
+/// What an optimizer must be, as functions that no constant expression can call: of a `constexpr ts::optimizer` they
+/// are the compile error. (What is made while a program runs is checked by require(), op/optimizer_rules.hpp.)
 namespace optimizer_rules {
 
 inline void the_learning_rate_must_be_at_least_0(float) {}
@@ -203,24 +213,48 @@ inline void nesterov_needs_a_momentum(float) {}
 constexpr bool is_share(float x) { return x >= 0 && x < 1; }
 
 constexpr void check(const update_rule& o) {
-    o.learning_rate >= 0 ? void() : the_learning_rate_must_be_at_least_0(o.learning_rate);
-    o.weight_decay >= 0 ? void() : the_weight_decay_must_be_at_least_0(o.weight_decay);
-    is_share(o.momentum) ? void() : the_momentum_must_be_at_least_0_and_less_than_1(o.momentum);
-    is_share(o.beta1) ? void() : beta1_must_be_at_least_0_and_less_than_1(o.beta1);
-    is_share(o.beta2) ? void() : beta2_and_alpha_must_be_at_least_0_and_less_than_1(o.beta2);
-    (o.which == update_rule::kind::sgd && !o.is_layerwise()) || o.epsilon > 0 ? void()
-                                                                              : epsilon_must_be_above_0(o.epsilon);
-    o.trust_coefficient > 0 ? void() : the_trust_coefficient_must_be_above_0(o.trust_coefficient);
-    o.clip_norm >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_norm);
-    o.clip_value >= 0 ? void() : clipping_must_be_by_at_least_0(o.clip_value);
-    o.loss_scale > 0 ? void() : the_scale_of_the_loss_must_be_above_0(o.loss_scale);
-    is_share(o.average) ? void() : averages_must_keep_at_least_0_and_less_than_1(o.average);
-    o.momentum != 0 || !o.nesterov ? void() : nesterov_needs_a_momentum(o.momentum);
+    if (!(o.learning_rate >= 0)) {
+        the_learning_rate_must_be_at_least_0(o.learning_rate);
+    }
+    if (!(o.weight_decay >= 0)) {
+        the_weight_decay_must_be_at_least_0(o.weight_decay);
+    }
+    if (!is_share(o.momentum)) {
+        the_momentum_must_be_at_least_0_and_less_than_1(o.momentum);
+    }
+    if (!is_share(o.beta1)) {
+        beta1_must_be_at_least_0_and_less_than_1(o.beta1);
+    }
+    if (!is_share(o.beta2)) {
+        beta2_and_alpha_must_be_at_least_0_and_less_than_1(o.beta2);
+    }
+    if (!((o.which == update_rule::kind::sgd && !o.is_layerwise()) || o.epsilon > 0)) {
+        epsilon_must_be_above_0(o.epsilon);
+    }
+    if (!(o.trust_coefficient > 0)) {
+        the_trust_coefficient_must_be_above_0(o.trust_coefficient);
+    }
+    if (!(o.clip_norm >= 0)) {
+        clipping_must_be_by_at_least_0(o.clip_norm);
+    }
+    if (!(o.clip_value >= 0)) {
+        clipping_must_be_by_at_least_0(o.clip_value);
+    }
+    if (!(o.loss_scale > 0)) {
+        the_scale_of_the_loss_must_be_above_0(o.loss_scale);
+    }
+    if (!is_share(o.average)) {
+        averages_must_keep_at_least_0_and_less_than_1(o.average);
+    }
+    if (o.momentum == 0 && o.nesterov) {
+        nesterov_needs_a_momentum(o.momentum);
+    }
 }
 
 } // namespace optimizer_rules
 
-/// Parameters that are updated with another rate or decay than others: those of a layer (or of one instance of it), of a path, or all of one dimension.
+/// Parameters that are updated with another rate or decay than others: those of a layer (or of one instance of it), of
+/// a path, or all of one dimension.
 struct parameter_group {
     type_key layer = 0; ///< 0: by their path, or, where that is empty too, biases and what norms have
     int instance = -1;  ///< of the layer; -1: all
@@ -335,8 +369,8 @@ private:
     }
 };
 
-/// The factor of all gradients, of the scaled loss as they are, when those of all trained parameters together have the Euclidean norm
-/// `norm`.
+/// The factor of all gradients, of the scaled loss as they are, when those of all trained parameters together have the
+/// Euclidean norm `norm`.
 constexpr double clip_factor(const update_rule& how, double norm) {
     const double scale = static_cast<double>(how.loss_scale);
     const double factor = static_cast<double>(how.clip_norm) / (norm / scale + 1e-6);

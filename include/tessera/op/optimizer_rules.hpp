@@ -13,8 +13,8 @@
 
 namespace tessera {
 
-/// Throws tessera::error for rates, decays and clipping that are negative or no finite numbers; for momentum, beta1, beta2 and alpha outside of [0, 1); for an epsilon and a scale of
-/// the loss that are not above 0.
+/// Throws tessera::error for rates, decays and clipping that are negative or no finite numbers; for momentum, beta1,
+/// beta2 and alpha outside of [0, 1); for an epsilon and a scale of the loss that are not above 0.
 void require(const optimizer& o);
 
 } // namespace tessera

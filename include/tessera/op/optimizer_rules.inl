@@ -13,13 +13,19 @@ TESSERA_INLINE void require(const optimizer& o) {
                     needed);
     };
     const auto at_least_0 = [&](const char* name, float x) {
-        is_finite(x) && x >= 0 ? void() : refuse(name, x, "a finite number of at least 0");
+        if (!(is_finite(x) && x >= 0)) {
+            refuse(name, x, "a finite number of at least 0");
+        }
     };
     const auto below_1 = [&](const char* name, float x) {
-        x >= 0 && x < 1 ? void() : refuse(name, x, "at least 0 and less than 1");
+        if (!(x >= 0 && x < 1)) {
+            refuse(name, x, "at least 0 and less than 1");
+        }
     };
     const auto above_0 = [&](const char* name, float x) {
-        is_finite(x) && x > 0 ? void() : refuse(name, x, "a finite number above 0");
+        if (!(is_finite(x) && x > 0)) {
+            refuse(name, x, "a finite number above 0");
+        }
     };
     at_least_0("learning rate", o.learning_rate);
     at_least_0("weight_decay", o.weight_decay);

@@ -118,7 +118,8 @@ struct transpose_second {
     requires requires(Own& own) { own.transposed; }
     static constexpr void apply(Own& own) { own.transposed[1] = true; }
 };
-/// matmul: the product is divided by the square root of the extent that it sums over (Vaswani et al. 2017, section 3.2.1).
+/// matmul: the product is divided by the square root of the extent that it sums over (Vaswani et al. 2017, section
+/// 3.2.1).
 struct scaled {
     template <class Own>
     requires requires(Own& own) { own.scaled; }

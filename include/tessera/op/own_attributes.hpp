@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-/// Calls visit(field, numbers) for every attribute but those for which skip(field, place of its first number in op_attributes::own) is true, in order;
-/// `numbers` are field.count of them. False where attributes are said that the operator's record does not list.
+/// Calls visit(field, numbers) for every attribute but those for which skip(field, place of its first number in
+/// op_attributes::own) is true, in order; `numbers` are field.count of them. False where attributes are said that the
+/// operator's record does not list.
 template <class Skip, class Visit>
 constexpr bool each_attribute(const op_attributes& a, Skip skip, Visit visit) {
     const attribute_list* const list = a.kind.record->own;

@@ -55,8 +55,8 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::permute{&op::permute_record};
 
-/// permute<0, 2, 3, 1>: [N,C,H,W] -> [N,H,W,C]. Each dimension of the output, by its number in the input; the samples stay first. Its loops have the
-/// names of the output's dimensions.
+/// permute<0, 2, 3, 1>: [N,C,H,W] -> [N,H,W,C]. Each dimension of the output, by its number in the input; the samples
+/// stay first. Its loops have the names of the output's dimensions.
 template <index_t... Order>
 struct permute {
     static_assert(sizeof...(Order) <= max_rank, "tessera: a tensor has at most 5 dimensions");

@@ -139,8 +139,9 @@ struct average_pool {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::average_pool, Options...>(
         op::average_pool_attributes{.window = {Window, Window}, .stride = {Window, Window}});
 };
-/// max_pool3d<window, stride<>, padding<>>: [N,C,D,H,W] -> [N,C,D',H',W']; the stride is the window unless said otherwise. As options, window<> and
-/// stride<> say depth, height and width: max_pool3d<1, window<1, 2, 2>, stride<1, 2, 2>>.
+/// max_pool3d<window, stride<>, padding<>>: [N,C,D,H,W] -> [N,C,D',H',W']; the stride is the window unless said
+/// otherwise. As options, window<> and stride<> say depth, height and width: max_pool3d<1, window<1, 2, 2>, stride<1,
+/// 2, 2>>.
 template <index_t Window, class... Options>
 struct max_pool3d {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::max_pool3d, Options...>(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator is, as one record: its header in this folder defines it, and nothing else in the core knows it by name.
+// What an operator is, as one record: its header in this folder defines it, and nothing else in the core knows it by
+// name.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -41,8 +42,9 @@ struct loss_rows {
     const float* parameter = nullptr; ///< the loss's first parameter; null: it has none
 };
 
-/// What there is to know of an operator, whatever its attributes and the shapes of its inputs. No member is for one operator's sake: where
-/// only one of the library's has it, others can have it as well, and tests/op/predicates.cpp defines one that does.
+/// What there is to know of an operator, whatever its attributes and the shapes of its inputs. No member is for one
+/// operator's sake: where only one of the library's has it, others can have it as well, and tests/op/predicates.cpp
+/// defines one that does.
 struct op_record {
     const char* name = ""; ///< in files, profiles and messages: unique, and the same for ever
     inferred (*infer)(const op_attributes&, const shape* inputs, int count) = nullptr;
@@ -53,8 +55,8 @@ struct op_record {
     optional_function<int(const op_attributes&)> uses{};
     op_facts facts{};
     initial_values initial[3] = {}; ///< of each parameter
-    /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses differ in the place alone.
-    /// Null: they do not.
+    /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses
+    /// differ in the place alone. Null: they do not.
     optional_function<op_attributes(op_attributes)> anywhere{};
     /// Of an operator with a parameter that is as long as its sequences: the same use with the parameter that it has of
     /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
@@ -62,19 +64,22 @@ struct op_record {
     optional_function<op_attributes(op_attributes, const shape* inputs)> at_longest{};
     /// Of running state: the weight of the newest statistics in it.
     optional_function<double(const op_attributes&)> momentum{};
-    /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds numbers. Null: they all do.
+    /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds
+    /// numbers. Null: they all do.
     optional_function<index_t(const op_attributes&, const shape&, int slot)> integers{};
-    /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape of that input, as targets
-    /// of a regression do. Whether they are integers or numbers is in the description.
+    /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape
+    /// of that input, as targets of a regression do. Whether they are integers or numbers is in the description.
     optional_function<shape(const op_attributes&, const shape&)> labels{};
-    /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that the loss is their mean.
+    /// Of a loss: what the sum of its output, of this shape, is divided by. Null: the number of its elements, so that
+    /// the loss is their mean.
     optional_function<index_t(const op_attributes&, const shape&)> divisor{};
     /// Of a loss of classes: the label of rows that do not count, which need be no class. Null: all rows count.
     optional_function<index_t(const op_attributes&)> ignored{};
-    /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of several batches weigh so among each
-    /// other. Null: as many as there are samples.
+    /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of
+    /// several batches weigh so among each other. Null: as many as there are samples.
     optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh{};
-    /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it is none.
+    /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it
+    /// is none.
     optional_pointer<expression::formula> formula{};
     /// Of an operator that is written as loop nests: its passes, for every backend. Null: it is not.
     optional_pointer<nests::generator> generated{};

@@ -117,7 +117,8 @@ struct label_tensor {
     element type = element::i32;
 };
 
-/// The labels of a loss for a first input of shape `x`. Where the loss refuses `x`, which infer() says of both, only their shape means something.
+/// The labels of a loss for a first input of shape `x`. Where the loss refuses `x`, which infer() says of both, only
+/// their shape means something.
 constexpr label_tensor labels_of(const op_attributes& a, const shape& x) {
     const auto& of = record_of(a).labels;
     const shape both[2] = {x, of == nullptr ? x : of(a, x)};

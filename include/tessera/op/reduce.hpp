@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, means, largest and smallest numbers over some dimensions, as loop nests: a split of a dimension that is reduced leaves partial results.
+// Sums, means, largest and smallest numbers over some dimensions, as loop nests: a split of a dimension that is reduced
+// leaves partial results.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -75,8 +76,9 @@ protected:
 
 } // namespace detail
 
-// Layers: mean_over<2, 3> is [N,C,H,W] -> [N,C]; mean_over_kept<2, 3> is [N,C,H,W] -> [N,C,1,1], which broadcasts. Dimension 0, the samples, is none
-// of them. Sums are taken in double. The gradient of the largest (smallest) number goes to the first of equal ones; NaN is larger than all.
+// Layers: mean_over<2, 3> is [N,C,H,W] -> [N,C]; mean_over_kept<2, 3> is [N,C,H,W] -> [N,C,1,1], which broadcasts.
+// Dimension 0, the samples, is none of them. Sums are taken in double. The gradient of the largest (smallest) number
+// goes to the first of equal ones; NaN is larger than all.
 // NOLINTBEGIN(bugprone-macro-parentheses): a class template's name takes none
 #define TESSERA_REDUCTION(layer, how, keeps)                                                                           \
     template <int... Dimensions>                                                                                       \

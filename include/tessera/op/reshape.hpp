@@ -46,8 +46,9 @@ constexpr inferred infer_reshape(const reshape_attributes& a, const shape& x) {
     return r;
 }
 
-/// Calls found(factor, d, step of it in x's dimension d, is it d's major one, k, step in y's dimension k, is it k's major one) for the factors that x's
-/// dimensions [d, d_end) and y's [k, k_end), with as many elements, are made of, from the left. False where neither of two extents divides the other.
+/// Calls found(factor, d, step of it in x's dimension d, is it d's major one, k, step in y's dimension k, is it k's
+/// major one) for the factors that x's dimensions [d, d_end) and y's [k, k_end), with as many elements, are made of,
+/// from the left. False where neither of two extents divides the other.
 template <class Found>
 constexpr bool common_factors(const shape& x, int d, int d_end, const shape& y, int k, int k_end, const Found& found) {
     index_t left_x = d < d_end ? x[d] : 1;
@@ -71,9 +72,9 @@ constexpr bool common_factors(const shape& x, int d, int d_end, const shape& y, 
     }
 }
 
-/// A loop is a factor of an extent of the input and of one of the output. Split may be a loop that is the major one of its dimension on both sides, so that its
-/// shards are the same elements in the same order in boxes of both. Where neither of two extents divides the other, no affine index says which elements
-/// meet: such dimensions stay whole.
+/// A loop is a factor of an extent of the input and of one of the output. Split may be a loop that is the major one of
+/// its dimension on both sides, so that its shards are the same elements in the same order in boxes of both. Where
+/// neither of two extents divides the other, no affine index says which elements meet: such dimensions stay whole.
 constexpr description describe_reshape(const reshape_attributes& a, const shape& x) {
     const shape y = infer_reshape(a, x).output;
     detail::describer w;
@@ -139,8 +140,8 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::reshape{&op::reshape_record};
 
-/// reshape<16, -1>: [N,..] -> [N,16,..]. The extents behind the samples; one of them may be -1, which is what is left. Nothing moves: the output is its
-/// input by another name.
+/// reshape<16, -1>: [N,..] -> [N,16,..]. The extents behind the samples; one of them may be -1, which is what is left.
+/// Nothing moves: the output is its input by another name.
 template <index_t... Extents>
 struct reshape {
     static_assert(sizeof...(Extents) > 0 && sizeof...(Extents) < max_rank,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Root mean square normalization (Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"): x[N,C] or x[N,T,C], gamma[C] -> y like x.
+// Root mean square normalization (Zhang and Sennrich 2019, "Root Mean Square Layer Normalization"): x[N,C] or x[N,T,C],
+// gamma[C] -> y like x.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

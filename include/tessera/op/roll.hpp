@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dimensions moved round in a circle: what leaves at one end comes in at the other, as in windows that are shifted (Liu et al.,
-// "Swin Transformer", 2021, section 3.2).
+// Dimensions moved round in a circle: what leaves at one end comes in at the other, as in windows that are shifted (Liu
+// et al., "Swin Transformer", 2021, section 3.2).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +13,8 @@ struct roll_attributes {
     static constexpr attribute_field fields[] = {{"shift", max_rank, INT32_MIN}};
 };
 
-/// How many parts of its input a roll joins: for each dimension that it moves, what stays below the end and what comes round.
+/// How many parts of its input a roll joins: for each dimension that it moves, what stays below the end and what comes
+/// round.
 constexpr int roll_parts(const op_attributes& a) {
     int parts = 1;
     for (const index_t shift : a.as<roll_attributes>().shift) {
@@ -22,8 +23,9 @@ constexpr int roll_parts(const op_attributes& a) {
     return parts;
 }
 
-/// y[i] = x[i - shift], or, where that is below 0, x[i - shift + extent]: two parts for each dimension that is moved, in each of which the other's
-/// indices lie outside, as in a concatenation. Each part reads the same input, so that a shard reads exactly what comes to it from either end.
+/// y[i] = x[i - shift], or, where that is below 0, x[i - shift + extent]: two parts for each dimension that is moved,
+/// in each of which the other's indices lie outside, as in a concatenation. Each part reads the same input, so that a
+/// shard reads exactly what comes to it from either end.
 constexpr description describe_roll(const op_attributes& attributes, const shape& x) {
     const auto a = attributes.as<roll_attributes>();
     detail::describer w = loops_over(x);
@@ -74,8 +76,8 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::roll{&op::roll_record};
 
-/// roll<shift<2, 3>, shift<3, 3>>: up to three dimensions moved round in a circle, as torch.roll does it. In a graph it reads its input once for
-/// each part that it joins.
+/// roll<shift<2, 3>, shift<3, 3>>: up to three dimensions moved round in a circle, as torch.roll does it. In a graph it
+/// reads its input once for each part that it joins.
 template <class First, class... Shifts>
 requires(sizeof...(Shifts) < 3) struct roll : detail::layer_with<op_kind::roll, op::roll_attributes, First, Shifts...> {
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs of neighbours are turned by the angle
-// position * base^(-2 * pair / channels of a head).
+// Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs of neighbours are
+// turned by the angle position * base^(-2 * pair / channels of a head).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of rows, such as the logits of a sample or of a position, which sum over the row. They are written as loop nests.
+// Losses of rows, such as the logits of a sample or of a position, which sum over the row. They are written as loop
+// nests.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -14,7 +15,8 @@ struct smoothing_options {
     static constexpr attribute_field fields[] = {number_field("smoothing")};
 };
 
-/// The sum over classes of q (log sum exp - logit): nests of the maximum, the sum of exponentials and the loss, as in cross_entropy.
+/// The sum over classes of q (log sum exp - logit): nests of the maximum, the sum of exponentials and the loss, as in
+/// cross_entropy.
 constexpr auto cross_entropy_of(auto& w, const auto& classes, const auto& x, const auto& q) {
     const auto top = expression::stop_gradient(w.max(classes, x));
     return w.sum(classes, q * (expression::log(w.sum(classes, expression::exp(x - top))) + (top - x)));
@@ -54,9 +56,9 @@ struct soft_cross_entropy_body : operation<soft_cross_entropy_body> {
 
 } // namespace op
 
-/// Cross-entropy of logits and integer labels with label smoothing: a row's target has 1 - Smoothing at its label, and Smoothing / K at each of the K
-/// classes besides (Szegedy et al. 2016, "Rethinking the inception architecture for computer vision", section 7). The mean over the rows of the global
-/// batch. Of rows [N,K] and sequences [N,T,K].
+/// Cross-entropy of logits and integer labels with label smoothing: a row's target has 1 - Smoothing at its label, and
+/// Smoothing / K at each of the K classes besides (Szegedy et al. 2016, "Rethinking the inception architecture for
+/// computer vision", section 7). The mean over the rows of the global batch. Of rows [N,K] and sequences [N,T,K].
 template <number Smoothing = 0.1>
 struct smooth_cross_entropy {
     static_assert(Smoothing.value() >= 0 && Smoothing.value() <= 1, "tessera: label smoothing is from 0 to 1");
@@ -64,8 +66,9 @@ struct smooth_cross_entropy {
         detail::generated_attributes<op::smooth_cross_entropy_body>(op::smoothing_options{Smoothing.value()});
 };
 
-/// Cross-entropy of logits and soft labels, the probabilities of all classes, which gradients reach where the network computes them: the mean over rows
-/// of the sum of -q log softmax. With Smoothing, q = (1 - Smoothing) label + Smoothing / K.
+/// Cross-entropy of logits and soft labels, the probabilities of all classes, which gradients reach where the network
+/// computes them: the mean over rows of the sum of -q log softmax. With Smoothing, q = (1 - Smoothing) label +
+/// Smoothing / K.
 template <number Smoothing = 0>
 struct soft_cross_entropy {
     static_assert(Smoothing.value() >= 0 && Smoothing.value() <= 1, "tessera: label smoothing is from 0 to 1");
@@ -73,7 +76,8 @@ struct soft_cross_entropy {
         detail::generated_attributes<op::soft_cross_entropy_body>(op::smoothing_options{Smoothing.value()});
 };
 
-/// One less the cosine of the angle between the rows of a[N,C] and b[N,C], averaged over the global batch. Channels are not split.
+/// One less the cosine of the angle between the rows of a[N,C] and b[N,C], averaged over the global batch. Channels are
+/// not split.
 struct cosine_loss : operation<cosine_loss> {
     static constexpr const char* name = "cosine_loss";
     static constexpr void body(auto& w) {

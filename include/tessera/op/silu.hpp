@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// x * sigmoid(x), element by element (Hendrycks and Gimpel 2016; Ramachandran et al. 2017, "Searching for activation functions").
+// x * sigmoid(x), element by element (Hendrycks and Gimpel 2016; Ramachandran et al. 2017, "Searching for activation
+// functions").
 #pragma once
 #include "tessera/base/begin_header.inl"
 

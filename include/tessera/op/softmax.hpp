@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax over the last dimension: x[N,K], [N,T,K] or [N,H,T,K] -> y like x; of padded sequences with lengths[N] (int32) beside it.
+// Softmax over the last dimension: x[N,K], [N,T,K] or [N,H,T,K] -> y like x; of padded sequences with lengths[N]
+// (int32) beside it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,9 +13,10 @@ struct softmax_attributes {
     static constexpr attribute_field fields[] = {flag_field("causal")};
 };
 
-/// Nests: the maximum of every row, the sum of its exponentials, the quotient. A split of the last dimension leaves partial maxima and
-/// sums: two reductions of one number per row forward and one backward, where the gradient of the sum stands for the sum of dy*y. Of padded
-/// sequences every nest reads how many columns the sample has; the gradients need no lengths, y being 0 behind them.
+/// Nests: the maximum of every row, the sum of its exponentials, the quotient. A split of the last dimension leaves
+/// partial maxima and sums: two reductions of one number per row forward and one backward, where the gradient of the
+/// sum stands for the sum of dy*y. Of padded sequences every nest reads how many columns the sample has; the gradients
+/// need no lengths, y being 0 behind them.
 constexpr description describe_softmax(const shape& x, bool padded) {
     detail::describer w;
     for (int d = 0; d < x.rank; ++d) {
@@ -96,8 +98,9 @@ inline constexpr op_kind op_kind::padded_softmax{&op::padded_softmax_record};
 /// softmax<causal>: over the last dimension.
 template <class... Options>
 struct softmax : detail::layer_with<op_kind::softmax, op::softmax_attributes, Options...> {};
-/// padded_softmax<causal>: of rows x and the lengths [N] of their samples, in columns: what is behind a sample's length counts as minus infinity, and
-/// its weights are 0. A sample of length 0 has zeros for weights. In networks: with_lengths<padded_softmax<>>, see part/padded.hpp.
+/// padded_softmax<causal>: of rows x and the lengths [N] of their samples, in columns: what is behind a sample's length
+/// counts as minus infinity, and its weights are 0. A sample of length 0 has zeros for weights. In networks:
+/// with_lengths<padded_softmax<>>, see part/padded.hpp.
 template <class... Options>
 struct padded_softmax : detail::layer_with<op_kind::padded_softmax, op::softmax_attributes, Options...> {};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// x rounded to the nearest whole number, of two the even one, with the gradient of x (Bengio et al. 2013, arXiv 1308.3432).
+// x rounded to the nearest whole number, of two the even one, with the gradient of x (Bengio et al. 2013, arXiv
+// 1308.3432).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposed convolution (fractionally strided, "up-convolution"): x[N,C,H,W], w[C,O,R,S], b[O] -> y[N,O,H',W'] with
-// H' = (H - 1) * stride - 2 * padding + R: what the gradient of a convolution's input is, as an operator (Dumoulin and Visin 2016,
-// "A guide to convolution arithmetic", section 4).
+// H' = (H - 1) * stride - 2 * padding + R: what the gradient of a convolution's input is, as an operator (Dumoulin and
+// Visin 2016, "A guide to convolution arithmetic", section 4).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,11 +19,12 @@ constexpr index_t transposed_output(const windows& a, int d, index_t extent) {
 /// The inputs that meet in one output, at most: windows overlap where they are longer than the stride.
 constexpr index_t transposed_taps(const windows& a, int d) { return (a.window[d] + a.stride[d] - 1) / a.stride[d]; }
 
-/// Seen from the output. Row p of it meets window row r where p + padding = stride * h + r. With p + padding = stride * q + b, b being
-/// less than the stride, that is r = b + stride * k and h = q - k for k = 0, 1, ... The loops are q (height, from the first whole step
-/// of the padding), b (window_height) and k (tap_height): the output's index is stride * q + b, so that shards of q write boxes that
-/// do not overlap, whatever the window, and read the input with a halo of as many rows as there are taps besides one. Where the
-/// stride does not divide the window, some points lie outside of it and add nothing; the FLOPs count them.
+/// Seen from the output. Row p of it meets window row r where p + padding = stride * h + r. With p + padding = stride *
+/// q + b, b being less than the stride, that is r = b + stride * k and h = q - k for k = 0, 1, ... The loops are q
+/// (height, from the first whole step of the padding), b (window_height) and k (tap_height): the output's index is
+/// stride * q + b, so that shards of q write boxes that do not overlap, whatever the window, and read the input with a
+/// halo of as many rows as there are taps besides one. Where the stride does not divide the window, some points lie
+/// outside of it and add nothing; the FLOPs count them.
 constexpr description describe_transposed_conv2d(const conv2d_attributes& a, const shape& x) {
     const windows in = windows_of(a);
     detail::describer w;
@@ -120,8 +121,9 @@ namespace tessera {
 
 inline constexpr op_kind op_kind::transposed_conv2d{&op::transposed_conv2d_record};
 
-/// transposed_conv2d<output channels, window<>, stride<>, padding<>, no_bias, frozen>: [N,C,H,W] -> [N,Out,(H-1)*stride-2*padding+window,..],
-/// the gradient of a convolution's input as an operator (U-Net's up-convolution is window<2>, stride<2>).
+/// transposed_conv2d<output channels, window<>, stride<>, padding<>, no_bias, frozen>: [N,C,H,W] ->
+/// [N,Out,(H-1)*stride-2*padding+window,..], the gradient of a convolution's input as an operator (U-Net's
+/// up-convolution is window<2>, stride<2>).
 template <index_t Out, class... Options>
 struct transposed_conv2d {
     static constexpr op_attributes attributes = detail::make_attributes<op_kind::transposed_conv2d, Options...>(

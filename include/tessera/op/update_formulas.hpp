@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizers do to one weight, written once: as code of the reference backend (doubles), of the host's kernels (vectors, once for each
-// instruction set) and, as text, of CUDA's kernels.
+// What optimizers do to one weight, written once: as code of the reference backend (doubles), of the host's kernels
+// (vectors, once for each instruction set) and, as text, of CUDA's kernels.
 #pragma once
 
-/// Where it is used there are square_root(V) and, for what an architecture wants before a function, `FUNCTION`. A formula has `states`, the
-/// numbers that it keeps for each weight, zero before the first step, and step(w, g, s, n): the new weight for a weight, the gradient that is
-/// summed, scaled and clipped, the states (which it sets), and the step's numbers. Where steps are scaled parameter by parameter there is
-/// measured(w, g, s, n), of which trust_of() takes the squares beside those of the weights: LARS' gradient, and what LAMB takes from the weight, before the
-/// rate. LAMB's ratio then multiplies the learning rate that numbers_of() is given, LARS' is `trust`. No preprocessor directives, nothing included: it
-/// must be a text for NVRTC too.
+/// Where it is used there are square_root(V) and, for what an architecture wants before a function, `FUNCTION`. A
+/// formula has `states`, the numbers that it keeps for each weight, zero before the first step, and step(w, g, s, n):
+/// the new weight for a weight, the gradient that is summed, scaled and clipped, the states (which it sets), and the
+/// step's numbers. Where steps are scaled parameter by parameter there is measured(w, g, s, n), of which trust_of()
+/// takes the squares beside those of the weights: LARS' gradient, and what LAMB takes from the weight, before the rate.
+/// LAMB's ratio then multiplies the learning rate that numbers_of() is given, LARS' is `trust`. No preprocessor
+/// directives, nothing included: it must be a text for NVRTC too.
 ///
-/// The definitions are PyTorch's (torch.optim, 2.x): SGD with `dampening` 0, Adam and AdamW without `amsgrad`, RMSprop. A formula adds decay * w to the
-/// gradient (L2), or multiplies the weight with `shrink` (decoupled).
+/// The definitions are PyTorch's (torch.optim, 2.x): SGD with `dampening` 0, Adam and AdamW without `amsgrad`, RMSprop.
+/// A formula adds decay * w to the gradient (L2), or multiplies the weight with `shrink` (decoupled).
 // NOLINTBEGIN(cppcoreguidelines-macro-usage,bugprone-macro-parentheses): the one way to have one text in several namespaces and in a string
 #define TESSERA_UPDATE_NUMBERS(FUNCTION)                                                                               \
     template <class V>                                                                                                 \

@@ -18,8 +18,9 @@ struct linear_taps {
     double weight[2]{};
 };
 
-/// Index `out` of an output that is `factor` times as long as its input, between the centres of the input's pixels; beyond the outermost centres
-/// these alone. As PyTorch's interpolate has it with align_corners = false: the place is (out + 1/2) / factor - 1/2.
+/// Index `out` of an output that is `factor` times as long as its input, between the centres of the input's pixels;
+/// beyond the outermost centres these alone. As PyTorch's interpolate has it with align_corners = false: the place is
+/// (out + 1/2) / factor - 1/2.
 constexpr linear_taps taps_of(index_t out, index_t factor, index_t extent) {
     const index_t phase =
         2 * (out % factor) + 1 - factor; // of 2 * factor: where it is from the centre of its own pixel
@@ -56,8 +57,9 @@ constexpr inferred infer_upsample(const upsample_attributes& a, const shape& x) 
     return {{}, upsampled(a, x)};
 }
 
-/// Loops over the input's pixels and, inside each, over the pixels that are made around it: the output's index is factor * h + r. A shard of rows reads
-/// its rows; `linear`: and one more at each end, as the places between two centres need both.
+/// Loops over the input's pixels and, inside each, over the pixels that are made around it: the output's index is
+/// factor * h + r. A shard of rows reads its rows; `linear`: and one more at each end, as the places between two
+/// centres need both.
 constexpr description describe_upsample(const upsample_attributes& a, const shape& x, bool linear) {
     const shape y = upsampled(a, x);
     detail::describer w;
@@ -119,7 +121,8 @@ struct upsample_nearest {
     static constexpr op_attributes attributes =
         attributes_of(op_kind::upsample_nearest, op::upsample_attributes{{Height, Width}});
 };
-/// upsample_bilinear<2>: the same with pixels between their neighbours, as torch.nn.functional.interpolate makes them (align_corners = False).
+/// upsample_bilinear<2>: the same with pixels between their neighbours, as torch.nn.functional.interpolate makes them
+/// (align_corners = False).
 template <index_t Height, index_t Width = Height>
 struct upsample_bilinear {
     static constexpr op_attributes attributes =

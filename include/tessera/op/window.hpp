@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that walk over the rows and columns of images [N,C,H,W], or the depth, rows and columns of volumes [N,C,D,H,W]: what convolutions and pools
-// have in common.
+// Windows that walk over the rows and columns of images [N,C,H,W], or the depth, rows and columns of volumes
+// [N,C,D,H,W]: what convolutions and pools have in common.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

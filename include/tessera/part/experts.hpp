@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts as a part of a network (Shazeer et al. 2017; GShard, Lepikhin et al. 2021, algorithm 1; Switch Transformer, Fedus et
-// al. 2022, for Top = 1).
+// Mixtures of experts as a part of a network (Shazeer et al. 2017; GShard, Lepikhin et al. 2021, algorithm 1; Switch
+// Transformer, Fedus et al. 2022, for Top = 1).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,11 +11,12 @@
 
 namespace tessera {
 
-/// x[N,T,C] -> [N,T,C']: Gate (a linear layer with as many outputs as there are experts) and a softmax rate the experts for every token;
-/// the token goes to the Top best of them, as far as they have one of their Slots left for the tokens of its sample; Experts (expert_linear
-/// layers and activations) work on [N,Experts*Slots,C]; and what they make is summed with the gates as weights. In all of it the data
-/// decide only on the entries of a mask, with which products of activations dispatch and combine, so that any split is legal: by samples,
-/// by positions, and by experts. The loss that balances the experts' loads in these papers is left to the user.
+/// x[N,T,C] -> [N,T,C']: Gate (a linear layer with as many outputs as there are experts) and a softmax rate the experts
+/// for every token; the token goes to the Top best of them, as far as they have one of their Slots left for the tokens
+/// of its sample; Experts (expert_linear layers and activations) work on [N,Experts*Slots,C]; and what they make is
+/// summed with the gates as weights. In all of it the data decide only on the entries of a mask, with which products of
+/// activations dispatch and combine, so that any split is legal: by samples, by positions, and by experts. The loss
+/// that balances the experts' loads in these papers is left to the user.
 template <index_t Slots, int Top, class Gate, class... Experts>
 struct mixture_of_experts {
     struct mask : dispatch_mask<Slots, top<Top>> {};

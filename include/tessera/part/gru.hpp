@@ -32,9 +32,10 @@ struct gru_first_state : elementwise<gru_first_state> {
 
 } // namespace detail
 
-/// One layer of a GRU (Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder", with the reset gate behind the product of the state, as
-/// cuDNN and PyTorch have it). FromInput and FromHidden are linear layers with 3 * Hidden outputs: reset gate, update gate, candidate, in this order;
-/// either may have a bias. It starts from zeros, or from where the cell Before ended.
+/// One layer of a GRU (Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder", with the reset
+/// gate behind the product of the state, as cuDNN and PyTorch have it). FromInput and FromHidden are linear layers with
+/// 3 * Hidden outputs: reset gate, update gate, candidate, in this order; either may have a bias. It starts from zeros,
+/// or from where the cell Before ended.
 template <index_t Hidden, class FromInput, class FromHidden, class Before = void>
 struct gru_cell {
     struct reset_gate : slice<0, Hidden> {};
@@ -45,8 +46,8 @@ struct gru_cell {
     static constexpr bool starts_from_zero = __is_same(Before, void);
     static constexpr bool adds_to_zero =
         starts_from_zero && detail::adds_to_zeros(FromHidden::attributes, make_shape(1, Hidden));
-    /// Operators of `steps` steps: 10 each, one more for zeros, fewer where there is no state yet. Of padded sequences two more for a step, but one where
-    /// it starts from zeros.
+    /// Operators of `steps` steps: 10 each, one more for zeros, fewer where there is no state yet. Of padded sequences
+    /// two more for a step, but one where it starts from zeros.
     static constexpr int operators(int steps, bool padded = false) {
         return 10 * steps +
                (adds_to_zero       ? 1
@@ -55,7 +56,8 @@ struct gru_cell {
                (padded ? 2 * steps - (starts_from_zero ? 1 : 0) : 0);
     }
 
-    /// The hidden states after steps over the tensors `x`, which they replace. `masks` of padded sequences: 1 where a step is within a sample's length.
+    /// The hidden states after steps over the tensors `x`, which they replace. `masks` of padded sequences: 1 where a
+    /// step is within a sample's length.
     static constexpr void unroll(graph_builder& b, int* x, int steps, const int* masks = nullptr) {
         using namespace detail;
         int hidden = -1;
@@ -89,8 +91,8 @@ struct gru_cell {
     }
 };
 
-/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Of padded sequences:
-/// with_lengths<gru<...>>, see part/padded.hpp.
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last
+/// cell]. Of padded sequences: with_lengths<gru<...>>, see part/padded.hpp.
 template <int Steps, class... Cells>
 struct gru : detail::unrolled<gru<Steps, Cells...>, Steps, Cells...> {};
 

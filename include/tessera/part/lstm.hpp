@@ -12,9 +12,9 @@
 
 namespace tessera {
 
-/// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and FromHidden are linear
-/// layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this order; either may have a bias. It starts from
-/// zeros, or from where the cell Before ended.
+/// One layer of an LSTM (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). FromInput and
+/// FromHidden are linear layers with 4 * Hidden outputs: input gate, forget gate, candidate, output gate, in this
+/// order; either may have a bias. It starts from zeros, or from where the cell Before ended.
 template <index_t Hidden, class FromInput, class FromHidden, class Before = void>
 struct lstm_cell {
     struct input_gate : slice<0, Hidden> {};
@@ -28,8 +28,8 @@ struct lstm_cell {
     /// FromHidden makes something even of zeros: its bias.
     static constexpr bool adds_to_zero =
         starts_from_zero && detail::adds_to_zeros(FromHidden::attributes, make_shape(1, Hidden));
-    /// Operators of `steps` steps: 16 each, and fewer where there is no state yet. Of padded sequences three more for a step, but two where it starts
-    /// from zeros.
+    /// Operators of `steps` steps: 16 each, and fewer where there is no state yet. Of padded sequences three more for a
+    /// step, but two where it starts from zeros.
     static constexpr int operators(int steps, bool padded = false) {
         return 16 * steps -
                (adds_to_zero       ? 2
@@ -38,7 +38,8 @@ struct lstm_cell {
                (padded ? 3 * steps - (starts_from_zero ? 1 : 0) : 0);
     }
 
-    /// The hidden states after steps over the tensors `x`, which they replace. `masks` of padded sequences: 1 where a step is within a sample's length.
+    /// The hidden states after steps over the tensors `x`, which they replace. `masks` of padded sequences: 1 where a
+    /// step is within a sample's length.
     static constexpr void unroll(graph_builder& b, int* x, int steps, const int* masks = nullptr) {
         int hidden = -1;
         int cell = -1;
@@ -78,8 +79,8 @@ struct lstm_cell {
     }
 };
 
-/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Of padded sequences:
-/// with_lengths<lstm<...>>, see part/padded.hpp.
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last
+/// cell]. Of padded sequences: with_lengths<lstm<...>>, see part/padded.hpp.
 template <int Steps, class... Cells>
 struct lstm : detail::unrolled<lstm<Steps, Cells...>, Steps, Cells...> {};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools along the positions of sequences [N,T,C]: those of images with one row, between two permutations.
+// Convolutions and pools along the positions of sequences [N,T,C]: those of images with one row, between two
+// permutations.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -24,8 +25,8 @@ constexpr op_attributes along_positions(Own own) {
     return a;
 }
 
-/// A layer of one dimension: [N,T,C] -> [N,C,1,T], the operator, whose width are the positions, and the way back. A layer derived from it is in strategies
-/// and messages the operator.
+/// A layer of one dimension: [N,T,C] -> [N,C,1,T], the operator, whose width are the positions, and the way back. A
+/// layer derived from it is in strategies and messages the operator.
 template <class Own>
 struct one_dimension {
     struct to_row : permute<0, 2, 1> {};
@@ -65,8 +66,9 @@ private:
 
 } // namespace detail
 
-/// conv1d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,T,C] -> [N,T',Out], weights [Out,C/groups,1,window].
-/// Strategies split its sample, channel, width (the positions, with a halo) and reduction.
+/// conv1d<output channels, window<>, stride<>, padding<>, dilation<>, groups<>, no_bias, frozen>: [N,T,C] ->
+/// [N,T',Out], weights [Out,C/groups,1,window]. Strategies split its sample, channel, width (the positions, with a
+/// halo) and reduction.
 template <index_t Out, class... Options>
 struct conv1d : detail::one_dimension<conv1d<Out, Options...>> {
     static constexpr op_attributes of_row =

@@ -25,8 +25,9 @@ constexpr int lengths_in(graph_builder& b, index_t samples) {
 /// A layer or part that takes the lengths [N] of its samples besides a tensor, in a network that hands on one tensor:
 ///
 /// - with_lengths<padded_softmax<>>: attention's weights;
-/// - with_lengths<lstm<...>>, with_lengths<gru<...>>: behind its length a sample keeps its state, in which a cell that starts where this one ended goes
-///   on, and what comes out is zeros; both_ways begins backward at a sample's last step. So PyTorch has it for packed sequences.
+/// - with_lengths<lstm<...>>, with_lengths<gru<...>>: behind its length a sample keeps its state, in which a cell that
+///   starts where this one ended goes on, and what comes out is zeros; both_ways begins backward at a sample's last
+///   step. So PyTorch has it for packed sequences.
 ///
 /// The lengths are an input of the network, one for all parts; a batch hands them in as feed<lengths>.
 template <class L>

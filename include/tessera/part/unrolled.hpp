@@ -48,7 +48,8 @@ constexpr int apply_to(graph_builder& b, const int (&inputs)[Count]) {
     return b.refused ? -1 : b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, false, inputs, Count);
 }
 
-/// The states of padded sequences after a step: `before` (-1: zeros) where the step is behind a sample's length. Without a mask they are `next`.
+/// The states of padded sequences after a step: `before` (-1: zeros) where the step is behind a sample's length.
+/// Without a mask they are `next`.
 constexpr int kept_within(graph_builder& b, const int* masks, int step, int next, int before) {
     if (masks == nullptr) {
         return next;
@@ -57,8 +58,9 @@ constexpr int kept_within(graph_builder& b, const int* masks, int step, int next
                       : apply_to<kept_state>(b, {masks[step], next, before});
 }
 
-/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last cell]. Every step
-/// of every cell is an operator of its own for each of its parts; its parameters are those of all steps. Owner is what the user wrote.
+/// Cells one on top of the other over the first Steps positions of a sequence: [N,T,C] -> [N,Steps,Hidden of the last
+/// cell]. Every step of every cell is an operator of its own for each of its parts; its parameters are those of all
+/// steps. Owner is what the user wrote.
 template <class Owner, int Steps, class... Cells>
 struct unrolled {
     static_assert(Steps >= 1 && sizeof...(Cells) >= 1, "tessera: a recurrence has at least one step and one cell");
@@ -86,7 +88,8 @@ struct unrolled {
         (Cells::unroll(b, x, Steps), ...);
         return join(b, x);
     }
-    /// Of sequences that are padded at their ends: behind its length [N] a sample keeps its state, and what comes out is zeros.
+    /// Of sequences that are padded at their ends: behind its length [N] a sample keeps its state, and what comes out
+    /// is zeros.
     static constexpr int build_with_lengths(graph_builder& b, int tensor, int lengths) {
         int x[Steps]{};
         int masks[Steps]{};
@@ -117,8 +120,8 @@ private:
 
 } // namespace detail
 
-/// Two cells as one: Forward from the first step to the last, Backward from the last to the first; what both make of a step lies side by side in
-/// its channels (Schuster and Paliwal 1997).
+/// Two cells as one: Forward from the first step to the last, Backward from the last to the first; what both make of a
+/// step lies side by side in its channels (Schuster and Paliwal 1997).
 template <class Forward, class Backward>
 struct both_ways {
     struct joined : concat {};
@@ -126,7 +129,8 @@ struct both_ways {
     static constexpr int operators(int steps, bool padded = false) {
         return Forward::operators(steps, padded) + Backward::operators(steps, padded) + steps;
     }
-    /// Behind a sample's length Backward keeps the state that it starts from, so that it begins at the sample's last step.
+    /// Behind a sample's length Backward keeps the state that it starts from, so that it begins at the sample's last
+    /// step.
     static constexpr void unroll(graph_builder& b, int* x, int steps, const int* masks = nullptr) {
         int* const back = new int[2 * static_cast<std::size_t>(steps)]{};
         for (int t = 0; t < steps; ++t) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a plan has to cross between nodes, whose processes share no memory: after which task, where to, and who waits for it.
+// What of a plan has to cross between nodes, whose processes share no memory: after which task, where to, and who waits
+// for it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -31,9 +32,10 @@ struct tile_elements {
     detail::elements_of_tile elements;
 };
 
-/// The traffic between nodes of a run of one plan. Every node has memory for all tiles of all devices. What a task writes is sent, when it has finished, to the nodes
-/// whose tasks read it next, into the same place; memory of a tile is written there only when nobody reads it any more, as the plan's waits
-/// have it, for who wrote it has waited for all that read what was there before.
+/// The traffic between nodes of a run of one plan. Every node has memory for all tiles of all devices. What a task
+/// writes is sent, when it has finished, to the nodes whose tasks read it next, into the same place; memory of a tile
+/// is written there only when nobody reads it any more, as the plan's waits have it, for who wrote it has waited for
+/// all that read what was there before.
 struct node_traffic {
     /// What goes to one node when a task has finished.
     struct message {
@@ -57,8 +59,8 @@ class traffic_finder {
 public:
     traffic_finder(plan& p, const std::vector<int>& node_of, int nodes);
 
-    /// Also makes every task of the plan that reads what another node's task has written wait for that one itself: what it knew of it through a third node may come sooner
-    /// than what was written.
+    /// Also makes every task of the plan that reads what another node's task has written wait for that one itself: what
+    /// it knew of it through a third node may come sooner than what was written.
     node_traffic run();
 
 private:
@@ -76,7 +78,8 @@ private:
     task& task_at(int t) { return p_.tasks[static_cast<std::size_t>(t)]; }
     int node_of_task(int t) { return node_of_[static_cast<std::size_t>(task_at(t).device)]; }
 
-    /// What a task reads and writes. A copy reads the regions that it takes; one that fills only a part of its tile sends the tile on whole, and so reads what it leaves.
+    /// What a task reads and writes. A copy reads the regions that it takes; one that fills only a part of its tile
+    /// sends the tile on whole, and so reads what it leaves.
     void note(int i);
     static bool leaves_something(const task& t);
 
@@ -102,8 +105,8 @@ private:
 
 } // namespace detail
 
-/// The traffic of a bound plan between so many nodes; `node_of` has the node of every device. Results go to all. The plan's waits become those that the traffic
-/// needs.
+/// The traffic of a bound plan between so many nodes; `node_of` has the node of every device. Results go to all. The
+/// plan's waits become those that the traffic needs.
 node_traffic traffic_between_nodes(plan& p, const std::vector<int>& node_of, int nodes);
 
 } // namespace tessera

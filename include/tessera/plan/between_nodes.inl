@@ -5,6 +5,8 @@
 
 #include "tessera/plan/between_nodes.hpp"
 
+#include <utility>
+
 namespace tessera::detail {
 
 TESSERA_INLINE void add_elements(elements_of_tile& to, const elements_of_tile& more) {
@@ -114,7 +116,7 @@ TESSERA_INLINE node_traffic traffic_finder::run() {
         }
     }
     tell_who_waits();
-    return static_cast<node_traffic&&>(found_);
+    return std::move(found_);
 }
 
 TESSERA_INLINE void traffic_finder::note(int i) {

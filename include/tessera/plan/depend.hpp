@@ -44,8 +44,8 @@ std::vector<std::vector<int>> sharing(const plan& p);
 /// Puts every task in its list, in the plan's order.
 void number_tasks(plan& p);
 
-/// Sets the waits: after every earlier task that touches the same elements, one of the two writing; and, where tiles share arena
-/// memory one after the other (offsets are set), after every task that touches the earlier tile.
+/// Sets the waits: after every earlier task that touches the same elements, one of the two writing; and, where tiles
+/// share arena memory one after the other (offsets are set), after every task that touches the earlier tile.
 void set_waits(plan& p);
 
 } // namespace tessera

@@ -15,8 +15,9 @@ std::uint64_t hash_of(const plan& p);
 /// What every plan needs when its tasks stand: its tiles' places, its lists and its waits. It does not verify.
 void complete(plan& p);
 
-/// Finishes a bound plan: places its tiles, sets its waits, verifies it (throws tessera::error if it is not sound or does not fit in
-/// `device_memory` bytes; 0: no limit; or is not for the optimizer that it is `made_for`, where that is known) and hashes it.
+/// Finishes a bound plan: places its tiles, sets its waits, verifies it (throws tessera::error if it is not sound or
+/// does not fit in `device_memory` bytes; 0: no limit; or is not for the optimizer that it is `made_for`, where that is
+/// known) and hashes it.
 void finish(const graph_view& g, plan& p, index_t device_memory = 0, const optimizer* made_for = nullptr);
 
 } // namespace tessera

@@ -10,8 +10,9 @@
 
 namespace tessera {
 
-/// A plan of the task number `index` alone. Its tiles keep their devices and formats and lie one behind the other, none in another's
-/// place; operands of other tasks are left out. `p` must be bound. Throws tessera::error where it has no such task.
+/// A plan of the task number `index` alone. Its tiles keep their devices and formats and lie one behind the other, none
+/// in another's place; operands of other tasks are left out. `p` must be bound. Throws tessera::error where it has no
+/// such task.
 plan isolate(const plan& p, int index);
 
 } // namespace tessera

@@ -5,6 +5,8 @@
 
 #include "tessera/plan/isolate.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE plan isolate(const plan& p, int index) {
@@ -71,7 +73,7 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
     t.stream = task_stream::compute;
     q.order.resize(static_cast<std::size_t>(p.devices));
     q.order[static_cast<std::size_t>(t.device)].push_back(0);
-    q.tasks.push_back(static_cast<task&&>(t));
+    q.tasks.push_back(std::move(t));
     return q;
 }
 

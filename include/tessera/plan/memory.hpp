@@ -28,8 +28,8 @@ struct placed_tile {
 
 std::vector<lifetime> lifetimes(const plan& p);
 
-/// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep their memory to the end: a
-/// computation that took it over would wait for the exchange. (Scratch memory is not kept.)
+/// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep
+/// their memory to the end: a computation that took it over would wait for the exchange. (Scratch memory is not kept.)
 std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live);
 
 /// Tiles of one device that are placed as one, the next `count` of all_blocks::tiles.
@@ -44,22 +44,25 @@ struct all_blocks {
     std::vector<std::vector<block>> by_device;
 };
 
-/// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long, make a block in the order of
-/// their parameters, so that one pass can read them.
+/// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long,
+/// make a block in the order of their parameters, so that one pass can read them.
 all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live);
 
-/// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during its whole life.
+/// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during
+/// its whole life.
 void place_tiles(plan& p, const std::vector<lifetime>& live);
 
-/// Places of parameters and optimizer state: parameters in their order, those that messages of several update before others, then their states alike.
+/// Places of parameters and optimizer state: parameters in their order, those that messages of several update before
+/// others, then their states alike.
 void place_persistent(plan& p);
 
 } // namespace detail
 
-/// Gives every tile its place. Tiles (or blocks of them) are placed largest first, each at the lowest offset that is free during its whole life
-/// (lives are measured in the plan's order; set_waits makes devices respect it where memory is shared; on GPUs gradients that are summed and updated
-/// beside the computation live to the end, unless that makes an arena more than a 32nd larger). Persistent tiles get places
-/// of their own in the persistent arena. Sets arena_bytes and persistent_bytes: the predicted peaks.
+/// Gives every tile its place. Tiles (or blocks of them) are placed largest first, each at the lowest offset that is
+/// free during its whole life (lives are measured in the plan's order; set_waits makes devices respect it where memory
+/// is shared; on GPUs gradients that are summed and updated beside the computation live to the end, unless that makes
+/// an arena more than a 32nd larger). Persistent tiles get places of their own in the persistent arena. Sets
+/// arena_bytes and persistent_bytes: the predicted peaks.
 void plan_memory(plan& p);
 
 } // namespace tessera

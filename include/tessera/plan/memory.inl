@@ -95,7 +95,9 @@ TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& 
         }
     }
     for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
-        is_due(i) ? add(i, true) : void();
+        if (is_due(i)) {
+            add(i, true);
+        }
     }
     return all;
 }
@@ -187,7 +189,9 @@ TESSERA_INLINE void plan_memory(plan& p) {
         for (std::size_t d = 0; d < least.size(); ++d) {
             fits = fits && p.arena_bytes[d] <= least[d] + least[d] / 32;
         }
-        fits ? void() : detail::place_tiles(p, live);
+        if (!fits) {
+            detail::place_tiles(p, live);
+        }
     }
     for (tile& t : p.tiles) {
         if (t.alias >= 0) {

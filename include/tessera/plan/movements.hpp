@@ -28,8 +28,8 @@ movement reason_of(const graph_view& g, const tile& x, const task& t);
 
 } // namespace detail
 
-/// All that a plan moves between devices, summed by reason, in the order of the first such task. Together it is the plan's moved_bytes, and 8
-/// bytes for every norm that is read across devices.
+/// All that a plan moves between devices, summed by reason, in the order of the first such task. Together it is the
+/// plan's moved_bytes, and 8 bytes for every norm that is read across devices.
 std::vector<movement> movements_of(const graph_view& g, const plan& p);
 
 /// True for what moves because of an operator: what it made, what its own tasks fetch, and its parameters.

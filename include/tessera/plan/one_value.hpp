@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-/// Refuses a plan for training in which a batch norm takes its statistics over one value for each channel: of one sample, micro-batch or shard without other
-/// dimensions. All of it would become beta, whatever came in (PyTorch refuses it, too). Throws tessera::error, which names the layer.
+/// Refuses a plan for training in which a batch norm takes its statistics over one value for each channel: of one
+/// sample, micro-batch or shard without other dimensions. All of it would become beta, whatever came in (PyTorch
+/// refuses it, too). Throws tessera::error, which names the layer.
 void require_several_values(const plan& p, const graph_view& g);
 
 } // namespace tessera

@@ -15,7 +15,8 @@ inline std::size_t part_count(const task& t) { return t.parts.empty() ? 1 : t.pa
 /// Where the tiles that a task writes for one of its parameters begin among all that it writes.
 std::size_t first_write_of(const task& t, std::size_t which);
 
-/// True where the parts are consecutive tiles of the task, each with something to read and to write, and nothing but norms is read for all of them.
+/// True where the parts are consecutive tiles of the task, each with something to read and to write, and nothing but
+/// norms is read for all of them.
 template <class Tiles>
 bool parts_fit(const Tiles& tiles, const task& t) {
     int reads = 0;
@@ -35,10 +36,12 @@ bool parts_fit(const Tiles& tiles, const task& t) {
     return fit;
 }
 
-/// What a task does for one of its parameters, as a task of that one alone. (It does not say what the task waits for: messages have thousands of parts.)
+/// What a task does for one of its parameters, as a task of that one alone. (It does not say what the task waits for:
+/// messages have thousands of parts.)
 task part_of(const task& t, std::size_t which);
 
-/// Calls `f` with what a task does for each of its parameters: a task of one parameter. Whatever has no parts comes as it is.
+/// Calls `f` with what a task does for each of its parameters: a task of one parameter. Whatever has no parts comes as
+/// it is.
 template <class Function>
 void for_each_part(const task& t, Function&& f) {
     if (t.parts.empty()) {

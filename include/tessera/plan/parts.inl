@@ -39,7 +39,9 @@ TESSERA_INLINE task part_of(const task& t, std::size_t which) {
     }
     for (const int n : t.layer_norms) {
         const std::vector<int>& own = t.kind == task_kind::norm ? one.writes : one.reads;
-        std::find(own.begin(), own.end(), n) != own.end() ? one.layer_norms.push_back(n) : void();
+        if (std::find(own.begin(), own.end(), n) != own.end()) {
+            one.layer_norms.push_back(n);
+        }
     }
     one.counted_elsewhere = t.counted_elsewhere;
     one.scale = t.scale;

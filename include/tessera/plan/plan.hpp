@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write them; and, where
-// communication runs beside computation, a second one.
+// The plan: tiles (regions of tensors on devices) and, for every device, an ordered list of tasks that read and write
+// them; and, where communication runs beside computation, a second one.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,7 +21,8 @@ enum class tile_kind : std::uint8_t {
     parameter, ///< persistent
     parameter_gradient,
     optimizer_state, ///< persistent; a flat slice of `elements` numbers for each state of the optimizer
-    scalar, ///< one double, a squared norm of gradients; or two, a parameter's squares and those of its gradient or update
+    /// one double, a squared norm of gradients; or two, a parameter's squares and those of its gradient or update
+    scalar,
     scratch,  ///< working memory of one task, or what forward leaves to backward besides its output
     residual, ///< persistent; what a device has left out of a parameter's gradients when it compressed them
     code,     ///< a compressed gradient: `elements` words, of all of the region
@@ -78,11 +79,14 @@ enum class task_kind : std::uint8_t {
     reorder, ///< changes the memory format
     reduce,  ///< sums a slice of a parameter's gradient contributions, and their squares where gradients are clipped
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
-    sum, ///< writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
+    /// writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
+    sum,
     gather,  ///< joins the slices of a parameter, in their order, to a whole tile
     average, ///< writes the average of a slice of all copies of a parameter to each of them
-    norm, ///< squares of a slice of a parameter, and of its gradient or of its update, for the norms that scale its steps
-    compress, ///< writes the code of a device's gradient of a parameter and of what it left out so far, which is its `state`
+    /// squares of a slice of a parameter, and of its gradient or of its update, for the norms that scale its steps
+    norm,
+    /// writes the code of a device's gradient of a parameter and of what it left out so far, which is its `state`
+    compress,
     decompress, ///< writes the sum of the codes that it reads of a parameter's gradient, in that order
 };
 
@@ -98,8 +102,8 @@ struct copy_segment {
     bool overwrite = true; ///< otherwise reduces into what is there
 };
 
-/// The point in another list that a task waits for: until the first `count` tasks of list `list` have finished. Lists are numbered as in
-/// plan::order.
+/// The point in another list that a task waits for: until the first `count` tasks of list `list` have finished. Lists
+/// are numbered as in plan::order.
 struct wait_for {
     int list = 0;
     int count = 0;
@@ -117,7 +121,8 @@ constexpr const char* to_text(task_stream l) {
     return names[static_cast<int>(l)];
 }
 
-/// One parameter of a task that sums or updates several, of one message. Its tiles are those of the task from where the part before it ends.
+/// One parameter of a task that sums or updates several, of one message. Its tiles are those of the task from where the
+/// part before it ends.
 struct task_part {
     int parameter = -1;
     int reads = 0;  ///< where its own end among task::reads; what follows the last part's is read for all of them
@@ -157,7 +162,8 @@ struct task {
     bool clear = false;
     reducer reduce = reducer::sum;
 
-    // reduce, update, norm: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of the flat tile
+    // reduce, update, norm: `reads` are the gradient contributions in order of summation; slice `slice` of `slices` of
+    // the flat tile
     int parameter = -1;
     std::vector<task_part> parts; ///< where it is of several parameters: each; `parameter` is the first's then
     int slice = 0;                ///< of every parameter
@@ -194,12 +200,14 @@ struct task {
     task();
 };
 
-/// The elements of a tile that a task touches: its slice, if it has one; a tile that is itself that slice is touched whole.
+/// The elements of a tile that a task touches: its slice, if it has one; a tile that is itself that slice is touched
+/// whole.
 constexpr interval slice_of(const tile& x, const task& t) {
     return x.slices > 1 || t.slices < 2 ? interval{0, x.elements} : even_part(x.elements, t.slices, t.slice);
 }
 
-/// Arena offsets are multiples of this many bytes, unless binding asks for more: a cache line, and the width of the widest vectors.
+/// Arena offsets are multiples of this many bytes, unless binding asks for more: a cache line, and the width of the
+/// widest vectors.
 inline constexpr index_t arena_alignment = 64;
 
 /// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
@@ -243,7 +251,8 @@ struct plan {
     int lists() const { return devices * streams; }
     int list_of(const task& t) const { return t.device + devices * static_cast<int>(t.stream); }
     int device_of_list(int list) const { return list % devices; }
-    /// True for a list that is a queue: its tasks start when they can, the most urgent first, in whatever order that makes.
+    /// True for a list that is a queue: its tasks start when they can, the most urgent first, in whatever order that
+    /// makes.
     bool is_queue(int list) const { return list >= 2 * devices; }
     bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].stream == task_stream::queue; }
 

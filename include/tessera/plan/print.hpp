@@ -47,17 +47,19 @@ std::string text_of(const synchronization& s);
 
 } // namespace detail
 
-/// A strategy as a table: one line for every operator with what it makes, how it is split and where its shards run, and one for the
-/// synchronization if it is not the usual one. A split with cut points lists them: sample/2@3.
+/// A strategy as a table: one line for every operator with what it makes, how it is split and where its shards run, and
+/// one for the synchronization if it is not the usual one. A split with cut points lists them: sample/2@3.
 std::string to_text(const graph_view& g, const strategy_view& s);
 
-/// A plan as text: what it needs and moves, then every device's tasks in order, each with its key, the tiles it writes (kind, tensor,
-/// region, memory format if not plain), the tiles it reads and the tasks of other lists that it waits for.
+/// A plan as text: what it needs and moves, then every device's tasks in order, each with its key, the tiles it writes
+/// (kind, tensor, region, memory format if not plain), the tiles it reads and the tasks of other lists that it waits
+/// for.
 std::string to_text(const graph_view& g, const plan& p);
 
-/// A plan as a drawing: a cluster for every device, its communication stream's tasks dashed, an edge from the last writers of what a task reads, with the bytes on edges that
-/// cross devices. An update that writes other devices' copies of a parameter points to the parameters of those devices. The
-/// bytes on all edges together are the plan's moved_bytes and 8 for every number of a norm read across devices.
+/// A plan as a drawing: a cluster for every device, its communication stream's tasks dashed, an edge from the last
+/// writers of what a task reads, with the bytes on edges that cross devices. An update that writes other devices'
+/// copies of a parameter points to the parameters of those devices. The bytes on all edges together are the plan's
+/// moved_bytes and 8 for every number of a norm read across devices.
 std::string to_graphviz(const graph_view& g, const plan& p);
 
 } // namespace tessera

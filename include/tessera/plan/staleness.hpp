@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// Of every step of a plan how many steps before it have not yet updated a parameter that it computes with: the most of all its parameters. 0 where
-/// gradients are used at once; never more than the bound of the plan's synchronization.
+/// Of every step of a plan how many steps before it have not yet updated a parameter that it computes with: the most of
+/// all its parameters. 0 where gradients are used at once; never more than the bound of the plan's synchronization.
 std::vector<int> staleness_of(const plan& p);
 
 /// What the steps of a training have computed with.

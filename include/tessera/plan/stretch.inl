@@ -5,6 +5,8 @@
 
 #include "tessera/plan/stretch.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE plan stretch_of(const plan& p, int first, int last) {
@@ -38,7 +40,7 @@ TESSERA_INLINE plan stretch_of(const plan& p, int first, int last) {
                 waits.push_back({w.list, w.count - before[at(w.list)]});
             }
         }
-        t.waits = static_cast<std::vector<wait_for>&&>(waits);
+        t.waits = std::move(waits);
     }
     return q;
 }

@@ -36,14 +36,22 @@ public:
     static constexpr double grace = 3;
 
     late_launcher() = default;
-    ~late_launcher() { over_ != nullptr ? void(munmap(over_, sizeof *over_)) : void(); }
+    ~late_launcher() {
+        if (over_ != nullptr) {
+            munmap(over_, sizeof *over_);
+        }
+    }
     late_launcher(const late_launcher&) = delete;
     late_launcher& operator=(const late_launcher&) = delete;
 
     /// Once, before MPI starts.
     void watch();
     /// The rank has ended MPI as it should.
-    void over() { over_ != nullptr ? over_->store(1) : void(); }
+    void over() {
+        if (over_ != nullptr) {
+            over_->store(1);
+        }
+    }
 
 private:
     static bool hangs(const std::string& program) { return program == "orterun" || program == "orted"; }

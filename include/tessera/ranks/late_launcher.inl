@@ -57,7 +57,9 @@ TESSERA_INLINE void late_launcher::look_after(int rank_ends) {
             return;
         }
         for (const child& c : children_of(launcher_)) {
-            c.stopped ? void(kill(c.process, SIGKILL)) : void();
+            if (c.stopped) {
+                kill(c.process, SIGKILL);
+            }
         }
         since = nanoseconds_now();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MPI leaves in /dev/shm where a rank ends while memory is being shared: MPICH makes a file, tells the others of it, and takes its name away once
-// all have it. Who is killed meanwhile leaves the file, and its memory with it.
+// What MPI leaves in /dev/shm where a rank ends while memory is being shared: MPICH makes a file, tells the others of
+// it, and takes its name away once all have it. Who is killed meanwhile leaves the file, and its memory with it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -35,7 +35,8 @@ void add_left_names(int process, std::vector<std::string>& all);
 /// Takes away the names of such files that ranks of this launcher on this node have: by a rank that ends all of them.
 void remove_files_of_ranks();
 
-/// Takes away such files of this user that have been made since then and that no process has any more: after the ranks have ended.
+/// Takes away such files of this user that have been made since then and that no process has any more: after the ranks
+/// have ended.
 void remove_files_of_nobody(const timespec& since);
 
 } // namespace tessera::ranks

@@ -20,7 +20,9 @@ TESSERA_INLINE void add_left_names(int process, std::vector<std::string>& all) {
     const std::string folder = "/proc/" + std::to_string(process);
     const auto add = [&](const std::string& path) {
         const std::string name = path.rfind(shared_folder, 0) == 0 ? path.substr(std::strlen(shared_folder)) : "";
-        is_left_name(name) ? all.push_back(name) : void();
+        if (is_left_name(name)) {
+            all.push_back(name);
+        }
     };
     const std::string maps = text_of(folder + "/maps"); // "begin-end rw-s offset device inode path"
     for (std::size_t at = maps.find(shared_folder); at != std::string::npos; at = maps.find(shared_folder, at + 1)) {
@@ -29,7 +31,9 @@ TESSERA_INLINE void add_left_names(int process, std::vector<std::string>& all) {
     for (const int file : numbers_in_folder(folder + "/fd")) {
         char path[256];
         const ssize_t n = ::readlink((folder + "/fd/" + std::to_string(file)).c_str(), path, sizeof path);
-        n > 0 ? add(std::string(path, static_cast<std::size_t>(n))) : void();
+        if (n > 0) {
+            add(std::string(path, static_cast<std::size_t>(n)));
+        }
     }
 }
 
@@ -70,8 +74,9 @@ TESSERA_INLINE void remove_files_of_nobody(const timespec& since) {
         detail::add_left_names(process, kept);
     }
     for (const std::string& name : all) {
-        std::find(kept.begin(), kept.end(), name) == kept.end() ? void(::unlink((detail::shared_folder + name).c_str()))
-                                                                : void();
+        if (std::find(kept.begin(), kept.end(), name) == kept.end()) {
+            ::unlink((detail::shared_folder + name).c_str());
+        }
     }
 }
 

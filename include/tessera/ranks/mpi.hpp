@@ -25,10 +25,12 @@ namespace tessera::mpi {
 struct ranks_options {
     int devices_each = 1;  ///< devices of the plan that each rank has
     double patience = 600; ///< seconds that a rank waits for another before it gives up; 0: for ever
-    /// Where it is written what has ended the ranks before their end, and, on SIGUSR1 to any of them, where they are; empty: nowhere, and no process
-    /// watches them. A program that has a handler of its own for SIGUSR1, or ignores it, keeps that.
+    /// Where it is written what has ended the ranks before their end, and, on SIGUSR1 to any of them, where they are;
+    /// empty: nowhere, and no process watches them. A program that has a handler of its own for SIGUSR1, or ignores it,
+    /// keeps that.
     std::string failure_file = "tessera-failure.txt";
-    /// As if every so many ranks had a node of their own, though they share one: to try what runs between nodes; 0: nodes are what MPI says.
+    /// As if every so many ranks had a node of their own, though they share one: to try what runs between nodes; 0:
+    /// nodes are what MPI says.
     int ranks_of_node = 0;
 };
 
@@ -146,12 +148,13 @@ private:
     int size_ = 1;
 };
 
-/// All ranks of the program as devices, `devices_each` in each: rank r has those from r * devices_each on. Every rank makes the same trainers and takes the same
-/// steps with the same batches. Throws tessera::error on several nodes where MPI has no threads for that.
+/// All ranks of the program as devices, `devices_each` in each: rank r has those from r * devices_each on. Every rank
+/// makes the same trainers and takes the same steps with the same batches. Throws tessera::error on several nodes where
+/// MPI has no threads for that.
 local_devices ranks(const environment& mpi, const ranks_options& o = {});
 
-/// The body of main(): calls program(environment), whose result is the exit code; `patience` is the environment's. What it throws is said on standard error, and ends all ranks with exit
-/// code 1.
+/// The body of main(): calls program(environment), whose result is the exit code; `patience` is the environment's. What
+/// it throws is said on standard error, and ends all ranks with exit code 1.
 template <class Program>
 int run(int& argc, char**& argv, Program&& program, double patience = 600) {
     environment mpi(argc, argv, patience);

@@ -5,6 +5,8 @@
 
 #include "tessera/ranks/mpi.hpp"
 
+#include <utility>
+
 namespace tessera::mpi::detail {
 
 TESSERA_INLINE group::group(MPI_Comm all, MPI_Comm here, int rank, int size, const ranks_options& o)
@@ -29,7 +31,9 @@ TESSERA_INLINE group::group(MPI_Comm all, MPI_Comm here, int rank, int size, con
         std::raise(number);
     });
     notes_end_ = before == SIG_DFL;
-    notes_end_ ? void() : void(std::signal(SIGTERM, before));
+    if (!notes_end_) {
+        std::signal(SIGTERM, before);
+    }
     wait_for_all(); // nobody leaves before all watch it
     if (nodes() > 1) {
         mail_ = owned<transport>(new transport(comm_, *this, *this));
@@ -43,7 +47,9 @@ TESSERA_INLINE group::~group() {
     if ((found.sa_flags & SA_SIGINFO) == 0 && found.sa_handler == ask) { // not one that the program has set meanwhile
         std::signal(SIGUSR1, SIG_DFL);
     }
-    notes_end_ ? void(std::signal(SIGTERM, SIG_DFL)) : void();
+    if (notes_end_) {
+        std::signal(SIGTERM, SIG_DFL);
+    }
     const bool all_leave = meets(meeting::leave); // else the memory goes with the process
     mail_ = owned<transport>();
     if (all_leave) {
@@ -141,7 +147,9 @@ TESSERA_INLINE void group::wait_for(MPI_Request& all) {
         if (done == 0) {
             tessera::detail::yield_or_nap(began, 5'000'000);
             look(began, -1, [] { return std::string("all ranks to ") + to_text(meeting::agree); });
-            failed() ? throw_failure() : void();
+            if (failed()) {
+                throw_failure();
+            }
         }
     }
 }
@@ -171,7 +179,7 @@ TESSERA_INLINE void group::find_nodes() {
         const auto of = static_cast<std::size_t>(firsts[r]);
         node_of[r] = of == r ? nodes++ : node_of[of];
     }
-    set_nodes(static_cast<std::vector<int>&&>(node_of));
+    set_nodes(std::move(node_of));
     int given = 0;
     MPI_Query_thread(&given);
     if (nodes > 1 && given < MPI_THREAD_MULTIPLE) {
@@ -184,7 +192,9 @@ TESSERA_INLINE void group::find_nodes() {
 TESSERA_INLINE std::vector<int> group::ranks_here() const {
     std::vector<int> all;
     for (int r = 0; r < size(); ++r) {
-        is_here(r) ? all.push_back(r) : void();
+        if (is_here(r)) {
+            all.push_back(r);
+        }
     }
     return all;
 }

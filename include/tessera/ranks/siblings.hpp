@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other processes that the launcher has started on this node, as /proc knows them: who keeps MPI's start from ending, of which MPI itself says nothing.
+// The other processes that the launcher has started on this node, as /proc knows them: who keeps MPI's start from
+// ending, of which MPI itself says nothing.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -27,7 +28,8 @@ namespace detail {
 
 std::string text_of(const std::string& path);
 
-/// The number that one of these variables has in the environment of a process ("NAME=value", each with a zero behind it), or -1.
+/// The number that one of these variables has in the environment of a process ("NAME=value", each with a zero behind
+/// it), or -1.
 template <std::size_t N>
 int number_in(const std::string& environment, const char* const (&names)[N]) {
     for (const char* const name : names) {
@@ -70,8 +72,9 @@ struct sibling {
 /// This process and the others of its launcher on this node, by rank; none without a launcher that says ranks.
 std::vector<sibling> siblings();
 
-/// Of the ranks of this node those for which the others wait: "rank 2 (process 71) is stopped, rank 3 (process 72) has not come so far", or empty
-/// where there is none. `expected`: ranks of this node, or -1; `starting`: they wait for MPI to start.
+/// Of the ranks of this node those for which the others wait: "rank 2 (process 71) is stopped, rank 3 (process 72) has
+/// not come so far", or empty where there is none. `expected`: ranks of this node, or -1; `starting`: they wait for MPI
+/// to start.
 std::string who_is_waited_for(const std::vector<sibling>& here, int expected, bool starting);
 std::string who_is_waited_for(bool starting);
 

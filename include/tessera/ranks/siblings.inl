@@ -30,9 +30,13 @@ TESSERA_INLINE std::vector<int> numbers_in_folder(const std::string& path) {
     std::vector<int> all;
     DIR* const folder = ::opendir(path.c_str());
     while (const dirent* const e = folder != nullptr ? ::readdir(folder) : nullptr) {
-        e->d_name[0] >= '0' && e->d_name[0] <= '9' ? all.push_back(std::atoi(e->d_name)) : void();
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9') {
+            all.push_back(std::atoi(e->d_name));
+        }
     }
-    folder != nullptr ? void(::closedir(folder)) : void();
+    if (folder != nullptr) {
+        ::closedir(folder);
+    }
     return all;
 }
 

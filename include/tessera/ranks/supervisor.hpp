@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process beside the ranks of a node, out of their launcher's reach: launchers kill the survivors of a failure within a fifth of a second, before they can
-// say what happened.
+// A process beside the ranks of a node, out of their launcher's reach: launchers kill the survivors of a failure within
+// a fifth of a second, before they can say what happened.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -30,7 +30,8 @@ public:
     /// `here`: the ranks of the node, which it watches, of `size`.
     supervisor(group_page& page, std::vector<int> here, int size, int lists, std::string file);
 
-    /// Starts it; `page` must stay mapped in it, and every rank have its seat. Where the system gives no process there is none.
+    /// Starts it; `page` must stay mapped in it, and every rank have its seat. Where the system gives no process there
+    /// is none.
     void start();
 
 private:
@@ -38,7 +39,8 @@ private:
 
     bool is_terminated(int r) const { return page_.seats[r].terminated.load() != 0; }
 
-    /// These ranks have ended, and the group has not: the launcher may have ended all but one. Who has been sent SIGTERM was not the first.
+    /// These ranks have ended, and the group has not: the launcher may have ended all but one. Who has been sent
+    /// SIGTERM was not the first.
     [[noreturn]] void tell(std::vector<int> ended);
 
     /// When the launcher has ended all, what they have left is nobody's.

@@ -5,6 +5,8 @@
 
 #include "tessera/ranks/supervisor.hpp"
 
+#include <utility>
+
 namespace tessera::ranks {
 
 TESSERA_INLINE std::string standing(const group_page& page, int size, int lists) {
@@ -35,8 +37,7 @@ TESSERA_INLINE std::string standing(const group_page& page, int size, int lists)
 }
 
 TESSERA_INLINE supervisor::supervisor(group_page& page, std::vector<int> here, int size, int lists, std::string file)
-    : page_(page), here_(static_cast<std::vector<int>&&>(here)), size_(size), lists_(lists),
-      file_(static_cast<std::string&&>(file)) {}
+    : page_(page), here_(std::move(here)), size_(size), lists_(lists), file_(std::move(file)) {}
 
 TESSERA_INLINE void supervisor::start() {
     run_detached("ts-supervisor", [this] { watch(); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may make no progress by itself.
+// Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may
+// make no progress by itself.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <linux/futex.h>
@@ -31,8 +33,9 @@ public:
     virtual void has_arrived(int rank, std::uint64_t count) = 0;
 };
 
-/// The link of one process to those of other nodes. Process number k of a node writes to number k of another, or, where that has fewer, to number k modulo their count. MPI keeps
-/// the order of what one process sends to another, so that what is posted before a meeting is taken in before it.
+/// The link of one process to those of other nodes. Process number k of a node writes to number k of another, or, where
+/// that has fewer, to number k modulo their count. MPI keeps the order of what one process sends to another, so that
+/// what is posted before a meeting is taken in before it.
 class transport {
 public:
     transport(MPI_Comm between, process_group& group, mail_office& office);
@@ -46,8 +49,8 @@ public:
     void stop();
 
     void post(const letter& l, std::uint64_t value, const run_report* report);
-    /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin and end of a run, when what was posted without
-    /// a priority has, for transfers may go on beside the next run.
+    /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin
+    /// and end of a run, when what was posted without a priority has, for transfers may go on beside the next run.
     void post_meeting();
 
     /// After a failure: letters that have not been sent are not any more. Else all have gone.
@@ -63,7 +66,8 @@ private:
         std::uint32_t rows = 0;
         std::uint16_t signal = 0;
         std::uint16_t is_urgent = 0; ///< it is told when it has been taken in
-        /// List, value; or piece, offset, value; or of a meeting what, number, count; or of a beat the step; or the bytes that have been taken in.
+        /// List, value; or piece, offset, value; or of a meeting what, number, count; or of a beat the step; or the
+        /// bytes that have been taken in.
         std::uint64_t number[3] = {};
         shared_place report;
         run_report::findings found[2];
@@ -121,8 +125,8 @@ private:
 
     void serve();
 
-    /// Sleeps as other waits do; after a long time without anything to do for longer, but not after something was posted:
-    /// a look at what MPI has takes tens of microseconds of a core, which is to compute meanwhile.
+    /// Sleeps as other waits do; after a long time without anything to do for longer, but not after something was
+    /// posted: a look at what MPI has takes tens of microseconds of a core, which is to compute meanwhile.
     void rest(index_t idle_since);
     /// After something was posted.
     void wake();
@@ -130,7 +134,7 @@ private:
     bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
     bool is_all_gone();
 
-    // ---- out -----------------------------------------------------------------------------------------------------------
+    // ---- out --------------------------------------------------------------------------------------------------------
 
     bool send_jobs();
 
@@ -142,13 +146,13 @@ private:
     void send_failure(link& l);
     void send_header(link& l, const header& h) { send_header(h, l.peer); }
     void send_header(const header& h, int rank);
-    void send(link& l, std::vector<std::byte> bytes) { send(l, static_cast<std::vector<std::byte>&&>(bytes), l.peer); }
+    void send(link& l, std::vector<std::byte> bytes) { send(l, std::move(bytes), l.peer); }
     void send(link& l, std::vector<std::byte> bytes, int rank);
     bool clear_away(link& l);
     /// Counts this process in where every node has been told.
     void arrive_where_sent();
 
-    // ---- in ------------------------------------------------------------------------------------------------------------
+    // ---- in ---------------------------------------------------------------------------------------------------------
 
     /// Letters that come, as far as they are there: nothing waits for a long one, least of all what is to be sent.
     bool take_in();

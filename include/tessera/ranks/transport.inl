@@ -70,7 +70,9 @@ TESSERA_INLINE void transport::post_meeting() {
     }
     pthread_mutex_lock(&mutex_);
     for (link& l : links_) {
-        is_own(l) ? void() : put(l, j);
+        if (!is_own(l)) {
+            put(l, j);
+        }
     }
     pthread_mutex_unlock(&mutex_);
     wake();
@@ -80,7 +82,9 @@ TESSERA_INLINE void transport::withdraw() {
     pthread_mutex_lock(&packing_);
     pthread_mutex_lock(&mutex_);
     for (link& l : links_) {
-        group_.failed() ? l.jobs.clear() : void();
+        if (group_.failed()) {
+            l.jobs.clear();
+        }
     }
     pthread_mutex_unlock(&mutex_);
     pthread_mutex_unlock(&packing_);
@@ -120,13 +124,17 @@ TESSERA_INLINE void transport::serve() {
         if (now - last_beat > beat_every) {
             last_beat = now;
             for (link& l : links_) {
-                is_own(l) ? void() : send_beat(l);
+                if (!is_own(l)) {
+                    send_beat(l);
+                }
             }
         }
         if (!told_failure && group_.page().failed.load(std::memory_order_acquire) == 2) {
             told_failure = true;
             for (link& l : links_) {
-                is_own(l) ? void() : send_failure(l);
+                if (!is_own(l)) {
+                    send_failure(l);
+                }
             }
         }
         if (stop_.load(std::memory_order_relaxed)) {
@@ -161,7 +169,9 @@ TESSERA_INLINE void transport::rest(index_t idle_since) {
 
 TESSERA_INLINE void transport::wake() {
     ++news_;
-    rests_.load() ? void(syscall(SYS_futex, &news_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0)) : void();
+    if (rests_.load()) {
+        syscall(SYS_futex, &news_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
 }
 
 TESSERA_INLINE bool transport::is_all_gone() {
@@ -238,7 +248,7 @@ TESSERA_INLINE void transport::send_letter(link& l, const job& j) {
             to += r.bytes;
         }
     }
-    send(l, static_cast<std::vector<std::byte>&&>(bytes));
+    send(l, std::move(bytes));
 }
 
 TESSERA_INLINE void transport::send_meeting(link& l, const job& j) {
@@ -273,17 +283,17 @@ TESSERA_INLINE void transport::send_failure(link& l) {
     std::vector<std::byte> bytes(sizeof h + sizeof group_.page().words);
     std::memcpy(bytes.data(), &h, sizeof h);
     std::memcpy(bytes.data() + sizeof h, group_.page().words, sizeof group_.page().words);
-    send(l, static_cast<std::vector<std::byte>&&>(bytes));
+    send(l, std::move(bytes));
 }
 
 TESSERA_INLINE void transport::send_header(const header& h, int rank) {
     std::vector<std::byte> bytes(sizeof h);
     std::memcpy(bytes.data(), &h, sizeof h);
-    send(links_[static_cast<std::size_t>(group_.node_of(rank))], static_cast<std::vector<std::byte>&&>(bytes), rank);
+    send(links_[static_cast<std::size_t>(group_.node_of(rank))], std::move(bytes), rank);
 }
 
 TESSERA_INLINE void transport::send(link& l, std::vector<std::byte> bytes, int rank) {
-    l.under_way.push_back({MPI_REQUEST_NULL, static_cast<std::vector<std::byte>&&>(bytes)});
+    l.under_way.push_back({MPI_REQUEST_NULL, std::move(bytes)});
     sent& s = l.under_way.back();
     l.bytes_under_way += static_cast<index_t>(s.bytes.size());
     if (MPI_Isend(s.bytes.data(), static_cast<int>(s.bytes.size()), MPI_BYTE, rank, tag, comm_, &s.request) !=
@@ -340,7 +350,7 @@ TESSERA_INLINE bool transport::take_in() {
         MPI_Get_count(&status, MPI_BYTE, &count);
         next.source = status.MPI_SOURCE;
         next.bytes.resize(static_cast<std::size_t>(count));
-        coming_.push_back(static_cast<coming&&>(next));
+        coming_.push_back(std::move(next));
         coming& mine = coming_.back();
         if (MPI_Imrecv(mine.bytes.data(), count, MPI_BYTE, &which, &mine.request) != MPI_SUCCESS) {
             group_.fail("reading what " + group_.name_of(mine.source) + " writes has failed (MPI_Imrecv)");

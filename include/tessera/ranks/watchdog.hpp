@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A deadline for calls that have none, such as those of MPI: a thread that ends the process when one has not returned in time.
+// A deadline for calls that have none, such as those of MPI: a thread that ends the process when one has not returned
+// in time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,7 +30,8 @@ public:
     /// What the system, and so other processes, call the thread: at most 15 characters.
     void rename(const char* name);
 
-    /// Runs `call`, which is `what`. Where it has not returned in time, says so, with what `more()` adds, and ends the process with exit code 1.
+    /// Runs `call`, which is `what`. Where it has not returned in time, says so, with what `more()` adds, and ends the
+    /// process with exit code 1.
     template <class Call, class More>
     auto run(const char* what, More more, Call&& call) {
         struct armed {

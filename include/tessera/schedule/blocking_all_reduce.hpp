@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking synchronization after the backward pass: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv 1603.02339).
+// Blocking synchronization after the backward pass: Vishnu, Siegel and Daily, "Distributed TensorFlow with MPI" (arXiv
+// 1603.02339).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,8 +9,8 @@
 
 namespace tessera::schedule {
 
-/// When all has gone backward, one all-reduce for each gradient, in the order of the parameters; every worker updates its whole copy.
-/// Each sends 2(n-1)/n S bytes, none of it beside computation.
+/// When all has gone backward, one all-reduce for each gradient, in the order of the parameters; every worker updates
+/// its whole copy. Each sends 2(n-1)/n S bytes, none of it beside computation.
 synchronization blocking_all_reduce(const std::vector<ready_gradient>& gradients);
 
 inline constexpr policy_record blocking_all_reduce_record{

@@ -19,9 +19,10 @@ constexpr problem check_buckets(const bucket_sizes& size) {
     return p ? p : check_bucket(size.first);
 }
 
-/// Gradients fill buckets in the order in which they become ready (the reverse of the parameters'); a bucket is full when it has reached its
-/// size, and no gradient is cut. Each is all-reduced as soon as it is full and those before it have been sent; parameters are updated when the
-/// backward pass is over. Throws tessera::error for buckets of less than 1 byte.
+/// Gradients fill buckets in the order in which they become ready (the reverse of the parameters'); a bucket is full
+/// when it has reached its size, and no gradient is cut. Each is all-reduced as soon as it is full and those before it
+/// have been sent; parameters are updated when the backward pass is over. Throws tessera::error for buckets of less
+/// than 1 byte.
 synchronization buckets(const std::vector<ready_gradient>& gradients, const bucket_sizes& size = {});
 
 inline constexpr option_row bucket_option{"bucket-bytes", "of each bucket of gradients", index_t{25} << 20, 1, 1e15};

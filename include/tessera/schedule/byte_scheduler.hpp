@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions with priorities and credit: Peng et al., "A generic communication scheduler for distributed DNN training acceleration"
-// (ByteScheduler, SOSP 2019).
+// Partitions with priorities and credit: Peng et al., "A generic communication scheduler for distributed DNN training
+// acceleration" (ByteScheduler, SOSP 2019).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +9,8 @@
 
 namespace tessera::schedule {
 
-/// ByteScheduler's settings, in parameters; these are its defaults for parameter servers. For all-reduces it takes about 8,000,000 and 16,000,000.
+/// ByteScheduler's settings, in parameters; these are its defaults for parameter servers. For all-reduces it takes
+/// about 8,000,000 and 16,000,000.
 struct credit_rule {
     exchange how = exchange::server;
     int servers = 1;               ///< round robin; all-reduces have none
@@ -24,8 +25,9 @@ constexpr problem check_credit(const credit_rule& x) {
     return p || x.credit >= 1 ? p : problem{rule::no_credit, -1, -1, x.credit, 1};
 }
 
-/// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit, which returns when a partition
-/// has arrived. Throws tessera::error for partitions and credit of less than one parameter and for fewer than one server.
+/// Gradients are cut into partitions; of what is ready those of the first layers go first, as long as there is credit,
+/// which returns when a partition has arrived. Throws tessera::error for partitions and credit of less than one
+/// parameter and for fewer than one server.
 synchronization byte_scheduler(const std::vector<ready_gradient>& gradients, const credit_rule& rule);
 
 inline constexpr option_row partition_option{"partition", "elements of a partition of ByteScheduler, at most",

@@ -13,8 +13,9 @@ namespace tessera::schedule {
 
 namespace detail {
 
-/// Which of the actions that could be taken now a list scheduler takes: the one of the smallest rank. A backward action ranks by its micro-batch, one
-/// forward comes `forward_waits` micro-batches later, and of each worker's own accord every micro-batch up to `spread` later, as drawn from `seed`.
+/// Which of the actions that could be taken now a list scheduler takes: the one of the smallest rank. A backward action
+/// ranks by its micro-batch, one forward comes `forward_waits` micro-batches later, and of each worker's own accord
+/// every micro-batch up to `spread` later, as drawn from `seed`.
 struct action_preference {
     int begun = 0; ///< micro-batches of each direction that have begun and not ended, at most
     int forward_waits = 0;
@@ -81,19 +82,22 @@ constexpr problem check_chimera(int stages, int micro_batches, const action_time
     return check_times(times);
 }
 
-/// Half of the micro-batches run down the workers and half, on mirrored replicas, up them; D stages and N micro-batches, both even. Actions are
-/// placed by a list scheduler for the times given: of its orders (how many micro-batches may have begun, whether forward waits for backward, and, for
-/// more than D micro-batches, up to 200 drawn ones, fewer for large pipelines) the one that ends first. The same call makes the same schedule.
+/// Half of the micro-batches run down the workers and half, on mirrored replicas, up them; D stages and N
+/// micro-batches, both even. Actions are placed by a list scheduler for the times given: of its orders (how many
+/// micro-batches may have begun, whether forward waits for backward, and, for more than D micro-batches, up to 200
+/// drawn ones, fewer for large pipelines) the one that ends first. The same call makes the same schedule.
 ///
-/// For N = D the idle share is (D-2)/(3D-2) for Tb = Tf and (D-2)/(2.5D-2) for Tb = 2 Tf, with up to D micro-batches in flight. For N a multiple of
-/// D and Tb = Tf it is (D-2)/(2N+D-2), as if units of D ran into each other without a gap, which nothing can better. Where Tb > Tf they leave gaps,
-/// and more micro-batches are begun: up to 2D are in flight on a worker (14 of 24 with 8 workers and Tb = 2 Tf), where the paper's
-/// concatenated units keep to D and take longer. Over the best that ten thousand drawn orders of a scheduler of its own find for 4 to 8 workers
-/// (tests/schedule/walks.cpp), N = 3D and more take at most 3 % longer, N = 2D up to 7 % with Tb = 2 Tf and 16 % with 3 Tf, and N that
-/// is no multiple of D up to 8 %.
+/// For N = D the idle share is (D-2)/(3D-2) for Tb = Tf and (D-2)/(2.5D-2) for Tb = 2 Tf, with up to D micro-batches in
+/// flight. For N a multiple of D and Tb = Tf it is (D-2)/(2N+D-2), as if units of D ran into each other without a gap,
+/// which nothing can better. Where Tb > Tf they leave gaps, and more micro-batches are begun: up to 2D are in flight on
+/// a worker (14 of 24 with 8 workers and Tb = 2 Tf), where the paper's concatenated units keep to D and take longer.
+/// Over the best that ten thousand drawn orders of a scheduler of its own find for 4 to 8 workers
+/// (tests/schedule/walks.cpp), N = 3D and more take at most 3 % longer, N = 2D up to 7 % with Tb = 2 Tf and 16 % with 3
+/// Tf, and N that is no multiple of D up to 8 %.
 ///
-/// Parameters lie on two devices each. A timetable ends with the last backward action; a plan then sums the two replicas' gradients of every
-/// stage, which takes what an exchange between its two devices takes, the last one after the last action (tests/simulate/latency.cpp).
+/// Parameters lie on two devices each. A timetable ends with the last backward action; a plan then sums the two
+/// replicas' gradients of every stage, which takes what an exchange between its two devices takes, the last one after
+/// the last action (tests/simulate/latency.cpp).
 pipeline_schedule chimera(int stages, int micro_batches, const action_times& times = {});
 
 inline constexpr schedule_record chimera_record{

@@ -94,7 +94,8 @@ TESSERA_INLINE pipeline_schedule chimera(int stages, int micro_batches, const ac
     for (int m = 0; m < micro_batches; ++m) {
         s.mirrored.push_back(static_cast<char>(m % 2));
     }
-    // No worker does without its own work, nor begins before a micro-batch can have come to it, nor ends before its last can have left.
+    // No worker does without its own work, nor begins before a micro-batch can have come to it, nor ends before its
+    // last can have left.
     const index_t least = (micro_batches + std::min(stages, micro_batches) / 2 - 1) * (times.forward + times.backward);
     index_t makespan = -1;
     index_t work = 0;

@@ -8,8 +8,8 @@
 
 namespace tessera::schedule {
 
-/// One micro-batch at a time through all stages, forward and backward. M K (Tf + Tb) for M micro-batches through K stages, of which each works
-/// 1/K of the time; one micro-batch in flight.
+/// One micro-batch at a time through all stages, forward and backward. M K (Tf + Tb) for M micro-batches through K
+/// stages, of which each works 1/K of the time; one micro-batch in flight.
 pipeline_schedule fill_drain(int stages, int micro_batches = 1);
 
 inline constexpr schedule_record fill_drain_record{

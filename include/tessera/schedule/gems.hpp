@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two replicas in opposite directions, one mini-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two mini-batches, MASTER for more.
+// Two replicas in opposite directions, one mini-batch at a time: Jain et al., "GEMS" (SC 2020), MAST for two
+// mini-batches, MASTER for more.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,13 +17,14 @@ constexpr problem check_gems(int stages, int micro_batches, int parts) {
     return micro_batches % parts == 0 ? problem{} : problem{rule::gems_in_parts, -1, -1, micro_batches, parts};
 }
 
-/// R mini-batches take turns between the replica whose stage i lies on worker i and the mirrored one: the second goes forward down the workers
-/// that the first frees while it goes backward. Each may itself be a pipeline of `parts` micro-batches in GPipe's order. One mini-batch's
-/// activations at a time, parameters twice. Takes K Tf + R K Tb + (R-1) Tf for one part; for P parts and Tb >= Tf, both of one part,
-/// (K+P-1) (Tf + R Tb) + (R-1) P Tf. Micro-batch r * parts + j is part j of mini-batch r.
+/// R mini-batches take turns between the replica whose stage i lies on worker i and the mirrored one: the second goes
+/// forward down the workers that the first frees while it goes backward. Each may itself be a pipeline of `parts`
+/// micro-batches in GPipe's order. One mini-batch's activations at a time, parameters twice. Takes K Tf + R K Tb +
+/// Tf for one part; for P parts and Tb >= Tf, both of one part, (K+P-1) (Tf + R Tb) + (R-1) P Tf. Micro-batch r *
+/// parts + j is part j of mini-batch r.
 ///
-/// These times end with the last backward action. A plan then sums the two replicas' gradients of every stage: what an exchange between its two
-/// devices takes, of which the last stage's to go backward is not hidden.
+/// These times end with the last backward action. A plan then sums the two replicas' gradients of every stage: what an
+/// exchange between its two devices takes, of which the last stage's to go backward is not hidden.
 pipeline_schedule gems(int stages, int mini_batches, int parts = 1);
 
 /// Micro-batches of a mini-batch.

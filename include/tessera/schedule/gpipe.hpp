@@ -8,7 +8,8 @@
 
 namespace tessera::schedule {
 
-/// All micro-batches forward, then all backward, the last one first. Idle share (K-1)/(M+K-1), M micro-batches in flight everywhere.
+/// All micro-batches forward, then all backward, the last one first. Idle share (K-1)/(M+K-1), M micro-batches in
+/// flight everywhere.
 pipeline_schedule gpipe(int stages, int micro_batches, rematerialize which = rematerialize::except_last);
 
 inline constexpr schedule_record gpipe_record{

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted times.
+// What a synchronization policy is given: a network's gradients in the order in which they become ready, with predicted
+// times.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -53,12 +54,13 @@ constexpr problem check_bucket(index_t size) {
     return size < 1 ? problem{rule::bucket_is_empty, -1, -1, size, 1} : problem{};
 }
 
-/// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers` share the batch.
-/// Throws tessera::error where there is no worker or it does not compute.
+/// The trained parameters' gradients, last layers first: backward takes twice the operations of forward and `workers`
+/// share the batch. Throws tessera::error where there is no worker or it does not compute.
 std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed = {}, int workers = 1);
 
-/// The order in which one link carries what becomes ready, most urgent first (least layer, then least number), nothing preempted: of what is
-/// ready, the next is handed to the link when at most `credit` bytes would be on their way, or none are.
+/// The order in which one link carries what becomes ready, most urgent first (least layer, then least number), nothing
+/// preempted: of what is ready, the next is handed to the link when at most `credit` bytes would be on their way, or
+/// none are.
 std::vector<std::size_t> priority_order(const std::vector<ready_gradient>& items, double bytes_per_ns, index_t credit);
 
 /// Gradients cut as evenly as they come into slices of at most some elements, each a message of its own.
@@ -70,7 +72,8 @@ struct slicing {
     index_t credit = 0;      ///< bytes that may be on their way at a time; 0: one slice
 };
 
-/// Slices in the order of priority_order(). Throws tessera::error for slices of less than one element and for fewer than one server.
+/// Slices in the order of priority_order(). Throws tessera::error for slices of less than one element and for fewer
+/// than one server.
 synchronization prioritized_slices(const std::vector<ready_gradient>& gradients, const slicing& how);
 
 } // namespace tessera::schedule

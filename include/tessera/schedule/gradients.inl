@@ -5,6 +5,8 @@
 
 #include "tessera/schedule/gradients.hpp"
 
+#include <utility>
+
 namespace tessera::schedule {
 
 TESSERA_INLINE std::vector<ready_gradient> gradients_of(const graph_view& g, const worker_speed& speed, int workers) {
@@ -91,7 +93,7 @@ TESSERA_INLINE synchronization prioritized_slices(const std::vector<ready_gradie
     }
     synchronization s;
     for (const std::size_t i : priority_order(items, how.bytes_per_ns, how.credit)) {
-        s.messages.push_back(static_cast<message&&>(messages[i]));
+        s.messages.push_back(std::move(messages[i]));
     }
     return s;
 }

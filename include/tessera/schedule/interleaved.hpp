@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved 1F1B: every worker has several stages. Narayanan et al., "Efficient large-scale language model training on GPU clusters
-// using Megatron-LM" (SC 2021), section 2.2.
+// Interleaved 1F1B: every worker has several stages. Narayanan et al., "Efficient large-scale language model training
+// on GPU clusters using Megatron-LM" (SC 2021), section 2.2.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,11 +19,12 @@ constexpr problem check_interleaved(int workers, int chunks, int micro_batches) 
                                         : problem{rule::interleaved_in_groups, -1, -1, micro_batches, workers};
 }
 
-/// Stage c * workers + w is chunk c of worker w; micro-batches pass through the chunks in groups of as many as there are workers, so that
-/// their number must divide by it. Idle over busy time (K-1)/(V M) for V chunks.
+/// Stage c * workers + w is chunk c of worker w; micro-batches pass through the chunks in groups of as many as there
+/// are workers, so that their number must divide by it. Idle over busy time (K-1)/(V M) for V chunks.
 ///
-/// With M = K Megatron-LM's schedules.py of the paper's time takes everything forward before anything backward. Here the general rule holds
-/// there too: the same time where stages take equally long, less where they do not (up to 12 % where they differ by half), and fewer chunks in flight.
+/// With M = K Megatron-LM's schedules.py of the paper's time takes everything forward before anything backward. Here
+/// the general rule holds there too: the same time where stages take equally long, less where they do not (up to 12 %
+/// where they differ by half), and fewer chunks in flight.
 pipeline_schedule interleaved(int workers, int chunks, int micro_batches);
 
 /// Stages of every worker.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One forward, one backward with a flush after every step: PipeDream-Flush (Narayanan et al., arXiv 2006.09503) and DAPPLE.
+// One forward, one backward with a flush after every step: PipeDream-Flush (Narayanan et al., arXiv 2006.09503) and
+// DAPPLE.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,8 +11,8 @@
 
 namespace tessera::schedule {
 
-/// Stage i takes min(K-1-i, M) micro-batches forward, then one forward and one backward in turn, then the rest backward. Idle as GPipe,
-/// but min(K-i, M) micro-batches in flight.
+/// Stage i takes min(K-1-i, M) micro-batches forward, then one forward and one backward in turn, then the rest
+/// backward. Idle as GPipe, but min(K-i, M) micro-batches in flight.
 pipeline_schedule one_forward_one_backward(int stages, int micro_batches);
 
 inline constexpr schedule_record one_forward_one_backward_record{

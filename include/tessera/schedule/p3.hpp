@@ -15,10 +15,11 @@ struct p3_rule {
     worker_speed speed{}; ///< that the messages' order is made for, which counts where no queue orders them at run time
 };
 
-/// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself. Of what is ready the slices
-/// of the first layers go first, one slice at a time: urgent ones overtake at slices' ends. What is ready is seen at run time (synchronization::
-/// urgent_first), so that the order needs no predicted speeds; there is no barrier between steps. Throws tessera::error for slices of less than one
-/// parameter and for fewer than one server.
+/// Slices of gradients go round robin to servers on the workers, which sum, update and send back each slice by itself.
+/// Of what is ready the slices of the first layers go first, one slice at a time: urgent ones overtake at slices' ends.
+/// What is ready is seen at run time (synchronization:: urgent_first), so that the order needs no predicted speeds;
+/// there is no barrier between steps. Throws tessera::error for slices of less than one parameter and for fewer than
+/// one server.
 synchronization p3(const std::vector<ready_gradient>& gradients, const p3_rule& rule);
 
 inline constexpr option_row slice_option{"slice", "elements of a slice of P3, at most", 50'000, 1, 1e15};

@@ -13,9 +13,10 @@ constexpr problem check_parameter_average(int every) {
     return every < 1 ? problem{rule::averages_never, -1, -1, every, 1} : problem{};
 }
 
-/// Every copy of a parameter is updated from its own device's samples, and every `every` steps all copies become their average. With plain SGD and
-/// every = 1 that is the average of gradients, exactly; with more steps it is an asynchronous variant, whose copies differ in between. Lowering
-/// refuses optimizers with momentum or moments, and a plan whose steps are no multiple of `every`. Throws tessera::error for less than every step.
+/// Every copy of a parameter is updated from its own device's samples, and every `every` steps all copies become their
+/// average. With plain SGD and every = 1 that is the average of gradients, exactly; with more steps it is an
+/// asynchronous variant, whose copies differ in between. Lowering refuses optimizers with momentum or moments, and a
+/// plan whose steps are no multiple of `every`. Throws tessera::error for less than every step.
 synchronization parameter_average(int every);
 
 inline constexpr option_row every_option{"every", "steps after which copies of parameters are averaged", 1, 1, 1024};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3" (arXiv 1905.03960).
+// A parameter server on every worker, as MXNet's distributed key-value store: the baseline of Jayarajan et al., "P3"
+// (arXiv 1905.03960).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,7 +9,8 @@
 
 namespace tessera::schedule {
 
-/// MXNet's rule: what has fewer elements than `big` goes whole to the server (number * 9973) mod n, what has more is cut into n equal slices.
+/// MXNet's rule: what has fewer elements than `big` goes whole to the server (number * 9973) mod n, what has more is
+/// cut into n equal slices.
 struct server_rule {
     int servers = 1;
     index_t big = 1'000'000; ///< MXNET_KVSTORE_BIGARRAY_BOUND
@@ -19,8 +21,9 @@ constexpr problem check_server_rule(const server_rule& x) {
     return p ? p : check_slice(x.big); // a gradient that is cut has elements
 }
 
-/// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A worker that is one of n
-/// servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one server and for a `big` of less than one element.
+/// Every gradient goes to its server as soon as it is ready; the server sums, updates, and sends the parameters back. A
+/// worker that is one of n servers sends and receives 2(n-1)/n S in all. Throws tessera::error for fewer than one
+/// server and for a `big` of less than one element.
 synchronization parameter_server(const std::vector<ready_gradient>& gradients, const server_rule& rule);
 
 inline constexpr option_row big_option{"big", "elements from which a gradient is cut into a slice for every server",

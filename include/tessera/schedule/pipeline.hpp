@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schedules' files share: an empty schedule of a checked size, taking turns, re-materialization, and which worker has which stage.
+// What the schedules' files share: an empty schedule of a checked size, taking turns, re-materialization, and which
+// worker has which stage.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,8 +22,8 @@ constexpr problem check_pipeline(int workers, int stages, int micro_batches) {
 /// A schedule without actions. Throws tessera::error where there is no worker, stage or micro-batch.
 pipeline_schedule empty_schedule(int workers, int stages, int micro_batches);
 
-/// `ahead` times forward, then forward and backward in turn, then the rest backward: forward(k) and backward(k) are called for k from 0 to
-/// count - 1 in this order. What 1F1B, its interleaved form and ZB-H1 have in common.
+/// `ahead` times forward, then forward and backward in turn, then the rest backward: forward(k) and backward(k) are
+/// called for k from 0 to count - 1 in this order. What 1F1B, its interleaved form and ZB-H1 have in common.
 template <class Forward, class Backward>
 void take_turns(int count, int ahead, const Forward& forward, const Backward& backward) {
     for (int k = 0; k < count + ahead; ++k) {
@@ -50,8 +51,8 @@ constexpr const char* to_text(rematerialize which) {
 /// Says for every micro-batch whether it keeps its results although operators recompute.
 void keep_results(pipeline_schedule& s, rematerialize which);
 
-/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without actions. Throws tessera::error for an action of a stage or
-/// micro-batch that the schedule does not have.
+/// The worker of every stage, where micro-batches are not mirrored; -1 for a stage without actions. Throws
+/// tessera::error for an action of a stage or micro-batch that the schedule does not have.
 std::vector<int> workers_of_stages(const pipeline_schedule& s);
 
 } // namespace tessera::schedule

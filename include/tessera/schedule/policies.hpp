@@ -42,7 +42,8 @@ inline constexpr const policy_record* library_policies[] = {
 /// Those that give the numbers of one device, as a list to which others can be added.
 std::vector<const policy_record*> policies_of_same_numbers();
 
-/// The library's policy of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
+/// The library's policy of a name. Throws tessera::error, with names that are like it and the advice, where there is
+/// none.
 const policy_record& policy_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::schedule

@@ -10,7 +10,9 @@ namespace tessera::schedule {
 TESSERA_INLINE std::vector<const policy_record*> policies_of_same_numbers() {
     std::vector<const policy_record*> all;
     for (const policy_record* r : library_policies) {
-        r->same_numbers ? all.push_back(r) : void();
+        if (r->same_numbers) {
+            all.push_back(r);
+        }
     }
     return all;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of 8 bits or of 1 bit an element, with error feedback: Seide, Fu, Droppo, Li and Yu, "1-Bit Stochastic Gradient Descent" (Interspeech
-// 2014); Alistarh et al., "QSGD" (NIPS 2017); Karimireddy et al., "Error Feedback Fixes SignSGD" (ICML 2019). The formulas are in
-// task/gradient_codes.hpp.
+// Gradients of 8 bits or of 1 bit an element, with error feedback: Seide, Fu, Droppo, Li and Yu, "1-Bit Stochastic
+// Gradient Descent" (Interspeech
+// 2014); Alistarh et al., "QSGD" (NIPS 2017); Karimireddy et al., "Error Feedback Fixes SignSGD" (ICML 2019). The
+// formulas are in task/gradient_codes.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,9 +22,10 @@ constexpr problem check_quantized(int block, const bucket_sizes& size) {
     return p ? p : check_buckets(size);
 }
 
-/// Buckets of whole gradients as of buckets(), each of which a device sends to all others as one byte an element and one scale for each block of
-/// `block` elements; what rounding leaves out it adds to its next gradient. Of n workers each sends (n-1) S (1/4 + 1/block) bytes, in place of 2(n-1)/n S: less for n
-/// up to 7. Not the numbers of one device. Throws tessera::error for blocks of less than 1 element and buckets of less than 1 byte.
+/// Buckets of whole gradients as of buckets(), each of which a device sends to all others as one byte an element and
+/// one scale for each block of `block` elements; what rounding leaves out it adds to its next gradient. Of n workers
+/// each sends (n-1) S (1/4 + 1/block) bytes, in place of 2(n-1)/n S: less for n up to 7. Not the numbers of one device.
+/// Throws tessera::error for blocks of less than 1 element and buckets of less than 1 byte.
 synchronization eight_bit_gradients(const std::vector<ready_gradient>& gradients, int block = usual_block,
                                     const bucket_sizes& size = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to know of a pipeline schedule that is chosen by name, as one record: its file defines it, and nothing else names it.
+// What there is to know of a pipeline schedule that is chosen by name, as one record: its file defines it, and nothing
+// else names it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,7 +17,8 @@ struct schedule_record {
     std::string_view name{};  ///< on command lines and in lists: unique
     std::string_view title{}; ///< in texts
     std::string_view about{};
-    /// `times` are those of every stage's actions, for schedules that depend on them. Workers and micro-batches are at least 1.
+    /// `times` are those of every stage's actions, for schedules that depend on them. Workers and micro-batches are at
+    /// least 1.
     pipeline_schedule (*make)(const settings&, const action_times& times) = nullptr;
     option_row options[2] = {}; ///< those that have a name
     /// The rule that so many workers, micro-batches and options break; null: they break none.
@@ -32,7 +34,8 @@ struct schedule_record {
     bool last_returns_first = false; ///< what goes forward last goes backward first, and need not be recomputed
 };
 
-/// Which micro-batches recompute where operators do: all, but the last where it goes backward as soon as it has gone forward.
+/// Which micro-batches recompute where operators do: all, but the last where it goes backward as soon as it has gone
+/// forward.
 constexpr rematerialize usual_rematerialization(const schedule_record& r) {
     return r.last_returns_first ? rematerialize::except_last : rematerialize::all;
 }

@@ -8,8 +8,8 @@
 
 namespace tessera::schedule {
 
-/// Every gradient by itself as soon as it is ready, in 2(n-1) rounds of S/n bytes from each worker to the next, each of them a task of the plan:
-/// each worker sends and receives 2(n-1)/n S.
+/// Every gradient by itself as soon as it is ready, in 2(n-1) rounds of S/n bytes from each worker to the next, each of
+/// them a task of the plan: each worker sends and receives 2(n-1)/n S.
 synchronization ring_all_reduce(const std::vector<ready_gradient>& gradients);
 
 inline constexpr policy_record ring_all_reduce_record{

@@ -24,7 +24,8 @@ inline constexpr const schedule_record* library_schedules[] = {
 /// The same as a list to which others can be added.
 std::vector<const schedule_record*> every_schedule();
 
-/// The library's schedule of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
+/// The library's schedule of a name. Throws tessera::error, with names that are like it and the advice, where there is
+/// none.
 const schedule_record& schedule_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::schedule

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a pipeline balanced by time, within the memory of their devices: cuts of the list of operators, exact by dynamic programming.
+// Stages of a pipeline balanced by time, within the memory of their devices: cuts of the list of operators, exact by
+// dynamic programming.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -35,9 +36,10 @@ struct balanced_stages {
 
 namespace detail {
 
-/// Where parts [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can be, and among such cuts
-/// the sum of squares too, of those whose parts are the best of their kind; the first such cut. A part costs no less than what is within it. A negative cost is
-/// no possible stage, nor is what has it within; then the result may be empty.
+/// Where parts [cut[s], cut[s + 1]) of a list of `n` are the stages: the worst cost(s, begin, end) is as small as can
+/// be, and among such cuts the sum of squares too, of those whose parts are the best of their kind; the first such cut.
+/// A part costs no less than what is within it. A negative cost is no possible stage, nor is what has it within; then
+/// the result may be empty.
 template <class Cost>
 std::vector<int> best_cut(std::size_t n, std::size_t stages, const Cost& cost) {
     struct sum {
@@ -87,15 +89,16 @@ std::vector<operator_load> sums_of(const std::vector<operator_load>& loads, std:
 
 } // namespace detail
 
-/// The stage of every operator, given the first operator of each stage; what stands before the first is in stage 0, too. Throws tessera::error
-/// where they are not in order.
+/// The stage of every operator, given the first operator of each stage; what stands before the first is in stage 0,
+/// too. Throws tessera::error where they are not in order.
 std::vector<int> stages_from(const graph_view& g, const std::vector<int>& first);
 
-/// The stage of every operator where the operators, in their order, are cut into as many parts as there are rooms, none empty, so that every
-/// part fits its room's memory and the slowest one is as fast as can be; of several such cuts the one whose squared times add up to the
-/// least. A network's operators are listed so that none reads what comes later: every such cut is a pipeline, whatever skips over it, and for
-/// a chain there are no others. Throws tessera::error where there are fewer operators than stages, a number is negative, or a room has no device.
-/// O(stages * operators^2) at most, and no more than O(operators^2) where times are alike.
+/// The stage of every operator where the operators, in their order, are cut into as many parts as there are rooms, none
+/// empty, so that every part fits its room's memory and the slowest one is as fast as can be; of several such cuts the
+/// one whose squared times add up to the least. A network's operators are listed so that none reads what comes later:
+/// every such cut is a pipeline, whatever skips over it, and for a chain there are no others. Throws tessera::error
+/// where there are fewer operators than stages, a number is negative, or a room has no device. O(stages * operators^2)
+/// at most, and no more than O(operators^2) where times are alike.
 balanced_stages balance_stages(const std::vector<operator_load>& loads, const std::vector<stage_room>& rooms);
 
 /// The same by time alone, for stages of one device each.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous pushes with a bound on staleness: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server" (NIPS 2013),
-// with the delay fixed, as in Langford, Smola and Zinkevich, "Slow Learners are Fast" (NIPS 2009).
+// Asynchronous pushes with a bound on staleness: Ho et al., "More Effective Distributed ML via a Stale Synchronous
+// Parallel Parameter Server" (NIPS 2013), with the delay fixed, as in Langford, Smola and Zinkevich, "Slow Learners are
+// Fast" (NIPS 2009).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,11 +14,12 @@ constexpr problem check_stale_gradients(int staleness, const bucket_sizes& size)
     return p ? p : check_buckets(size);
 }
 
-/// Buckets of gradients as of buckets(), pushed as soon as each is full, but used late: step t computes with parameters that have been updated by the
-/// gradients of the steps up to t - 1 - staleness, so that no device waits for what others have pushed of the `staleness` steps before. Within a plan of
-/// several steps (strategy::period, more than `staleness`), at whose end everything is used; the delay is the bound itself, so that every run gives the same
-/// numbers. With 0 those of buckets(), else not those of one device. Memory: the sums of `staleness` steps. Throws tessera::error for a bound below
-/// 0, and buckets of less than 1 byte.
+/// Buckets of gradients as of buckets(), pushed as soon as each is full, but used late: step t computes with parameters
+/// that have been updated by the gradients of the steps up to t - 1 - staleness, so that no device waits for what
+/// others have pushed of the `staleness` steps before. Within a plan of several steps (strategy::period, more than
+/// `staleness`), at whose end everything is used; the delay is the bound itself, so that every run gives the same
+/// numbers. With 0 those of buckets(), else not those of one device. Memory: the sums of `staleness` steps. Throws
+/// tessera::error for a bound below 0, and buckets of less than 1 byte.
 synchronization stale_gradients(const std::vector<ready_gradient>& gradients, int staleness = 1,
                                 const bucket_sizes& size = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horovod's tensor fusion: Sergeev and Del Balso (arXiv 1802.05799); the rule is that of horovod/common/controller.cc, FuseResponses.
+// Horovod's tensor fusion: Sergeev and Del Balso (arXiv 1802.05799); the rule is that of horovod/common/controller.cc,
+// FuseResponses.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,14 +22,15 @@ constexpr problem check_fusion(const fusion& how) {
 
 namespace detail {
 
-/// Fuses what one cycle has found ready: what follows the first joins it while the types agree and the sum keeps to the threshold; others are
-/// skipped, and looked past while the sum with all skipped keeps to it. What is larger travels alone.
+/// Fuses what one cycle has found ready: what follows the first joins it while the types agree and the sum keeps to the
+/// threshold; others are skipped, and looked past while the sum with all skipped keeps to it. What is larger travels
+/// alone.
 void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std::vector<message>& out);
 
 } // namespace detail
 
-/// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy. Throws tessera::error for a threshold or
-/// cycle below 0.
+/// All-reduces of what becomes ready within one cycle, fused. Every worker updates its whole copy. Throws
+/// tessera::error for a threshold or cycle below 0.
 synchronization tensor_fusion(const std::vector<ready_gradient>& gradients, const fusion& how = {});
 
 inline constexpr option_row fusion_threshold_option{

@@ -5,6 +5,8 @@
 
 #include "tessera/schedule/tensor_fusion.hpp"
 
+#include <utility>
+
 namespace tessera::schedule::detail {
 
 TESSERA_INLINE void fuse_cycle(std::vector<ready_gradient> ready, index_t threshold, std::vector<message>& out) {
@@ -28,7 +30,7 @@ TESSERA_INLINE void fuse_cycle(std::vector<ready_gradient> ready, index_t thresh
         }
         skipped.insert(skipped.end(), ready.begin() + static_cast<std::ptrdiff_t>(i), ready.end());
         ready.swap(skipped);
-        out.push_back(static_cast<message&&>(m));
+        out.push_back(std::move(m));
     }
 }
 
@@ -47,7 +49,7 @@ TESSERA_INLINE synchronization tensor_fusion(const std::vector<ready_gradient>& 
         for (; i < gradients.size() && cycle_of(i) == now; ++i) {
             ready.push_back(gradients[i]);
         }
-        detail::fuse_cycle(static_cast<std::vector<ready_gradient>&&>(ready), how.threshold, s.messages);
+        detail::fuse_cycle(std::move(ready), how.threshold, s.messages);
     }
     return s;
 }

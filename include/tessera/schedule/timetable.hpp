@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a schedule: refuses one that is incomplete or that waits for itself, and says when every action happens if communication is free.
+// Walks a schedule: refuses one that is incomplete or that waits for itself, and says when every action happens if
+// communication is free.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -75,8 +76,9 @@ std::vector<std::vector<int>> chain_of_stages(int stages);
 problem check_timetable(const pipeline_schedule& s, const std::vector<action_times>& times,
                         const std::vector<std::vector<int>>& follows);
 
-/// The times of a schedule's actions, `times` for every stage or one for all. Throws tessera::error for a schedule that lacks an action, has one
-/// twice, or waits for itself, for times that are negative or not as many; `follows` lists for every stage those that read its results.
+/// The times of a schedule's actions, `times` for every stage or one for all. Throws tessera::error for a schedule that
+/// lacks an action, has one twice, or waits for itself, for times that are negative or not as many; `follows` lists for
+/// every stage those that read its results.
 timetable timetable_of(const pipeline_schedule& s, const std::vector<action_times>& times,
                        const std::vector<std::vector<int>>& follows);
 

@@ -16,7 +16,9 @@ TESSERA_INLINE void fill_edges(tessera::detail::stage_edges& edges, const std::v
                 counts ? edges.count(back ? j : own) : edges.add(back ? j : own, back ? own : j);
             }
         }
-        counts ? edges.counted() : void();
+        if (counts) {
+            edges.counted();
+        }
     }
 }
 

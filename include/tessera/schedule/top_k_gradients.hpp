@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest elements of gradients alone, with error feedback: Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (NeurIPS 2018); Lin et al.,
-// "Deep Gradient Compression" (ICLR 2018). The formulas are in task/gradient_codes.hpp.
+// The largest elements of gradients alone, with error feedback: Stich, Cordonnier and Jaggi, "Sparsified SGD with
+// Memory" (NeurIPS 2018); Lin et al., "Deep Gradient Compression" (ICLR 2018). The formulas are in
+// task/gradient_codes.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,9 +14,10 @@ constexpr problem check_top_k(int keep_one_in, const bucket_sizes& size) {
     return p ? p : check_buckets(size);
 }
 
-/// Buckets of whole gradients as of buckets(), of each of which a device sends to all others one element of `keep_one_in`, rounded up, with its index: those
-/// of the largest magnitude; the others it adds to its next gradient. Of n workers each sends 2(n-1) S / keep_one_in bytes. Not the numbers of one device.
-/// Throws tessera::error for less than one element of one, and buckets of less than 1 byte.
+/// Buckets of whole gradients as of buckets(), of each of which a device sends to all others one element of
+/// `keep_one_in`, rounded up, with its index: those of the largest magnitude; the others it adds to its next gradient.
+/// Of n workers each sends 2(n-1) S / keep_one_in bytes. Not the numbers of one device. Throws tessera::error for less
+/// than one element of one, and buckets of less than 1 byte.
 synchronization top_k_gradients(const std::vector<ready_gradient>& gradients, int keep_one_in = usual_keep_one_in,
                                 const bucket_sizes& size = {});
 

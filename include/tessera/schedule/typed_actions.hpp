@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule written action by action in a strategy that is a type: actions<worker<forward_of<0, 0>, backward_of<0, 0>>,
-// ...>.
+// A schedule written action by action in a strategy that is a type: actions<worker<forward_of<0, 0>, backward_of<0,
+// 0>>, ...>.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -13,10 +13,11 @@ constexpr problem check_zero(int stage, index_t bucket) {
                                   : check_bucket(bucket);
 }
 
-/// What the n workers keep only a slice of: stage 1 the optimizer's state, 2 also the summed gradients, 3 also the parameters. Gradients in buckets of
-/// `bucket` elements are reduce-scattered, each worker updates its slices when the backward pass is over, and (1, 2) the parameters are all-gathered.
-/// Of Psi parameters each worker sends 2(n-1)/n Psi in stages 1 and 2, in stage 3, which gathers parameters forward and backward, 3(n-1)/n Psi.
-/// Throws tessera::error for another stage and for buckets of less than 1 element.
+/// What the n workers keep only a slice of: stage 1 the optimizer's state, 2 also the summed gradients, 3 also the
+/// parameters. Gradients in buckets of `bucket` elements are reduce-scattered, each worker updates its slices when the
+/// backward pass is over, and (1, 2) the parameters are all-gathered. Of Psi parameters each worker sends 2(n-1)/n Psi
+/// in stages 1 and 2, in stage 3, which gathers parameters forward and backward, 3(n-1)/n Psi. Throws tessera::error
+/// for another stage and for buckets of less than 1 element.
 synchronization zero(const std::vector<ready_gradient>& gradients, int stage, index_t bucket = 500'000'000);
 
 inline constexpr option_row bucket_elements_option{"bucket-elements", "that ZeRO 1 reduce-scatters together, at least",

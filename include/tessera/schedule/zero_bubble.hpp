@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble, the variant of 1F1B's memory: backward is split, and gradients of weights fill the waits. Qi et al., "Zero bubble pipeline
-// parallelism" (arXiv 2401.10241): ZB-H1.
+// Zero bubble, the variant of 1F1B's memory: backward is split, and gradients of weights fill the waits. Qi et al.,
+// "Zero bubble pipeline parallelism" (arXiv 2401.10241): ZB-H1.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -24,12 +24,14 @@ pipeline_schedule with_weights_in_waits(pipeline_schedule s, const action_times&
 
 } // namespace detail
 
-/// 1F1B whose stage i takes the weights' gradients of a micro-batch i micro-batches after its inputs'. Idle (K-1)(forward + backward_input -
-/// backward_weight) where the three take equally long and there are at least K micro-batches; at most K micro-batches in flight everywhere.
+/// 1F1B whose stage i takes the weights' gradients of a micro-batch i micro-batches after its inputs'. Idle
+/// (K-1)(forward + backward_input - backward_weight) where the three take equally long and there are at least K
+/// micro-batches; at most K micro-batches in flight everywhere.
 ///
-/// With fewer than K micro-batches the paper has no rule: the pipeline never fills, and weights' gradients may as well be taken wherever a worker
-/// waits. Of the two orders the one is made that ends first where actions take the times given, the fixed one where they tie: walked one by one
-/// by themselves, the fixed one is up to 7 % slower and up to 5 % faster for stages that take equally long (tests/schedule/walks.cpp).
+/// With fewer than K micro-batches the paper has no rule: the pipeline never fills, and weights' gradients may as well
+/// be taken wherever a worker waits. Of the two orders the one is made that ends first where actions take the times
+/// given, the fixed one where they tie: walked one by one by themselves, the fixed one is up to 7 % slower and up to 5
+/// % faster for stages that take equally long (tests/schedule/walks.cpp).
 pipeline_schedule zero_bubble_h1(int stages, int micro_batches, const action_times& times = {});
 
 inline constexpr schedule_record zero_bubble_h1_record{

@@ -78,7 +78,11 @@ TESSERA_INLINE pipeline_schedule with_weights_in_waits(pipeline_schedule s, cons
                 if (!ready && weights[w] == inputs[w]) {
                     break;
                 }
-                ready ? void(++next[w]) : void(++weights[w]);
+                if (ready) {
+                    ++next[w];
+                } else {
+                    ++weights[w];
+                }
                 free[w] = now + times(x.what);
                 inputs[w] += x.what == action_kind::backward_input ? 1 : 0;
                 if (x.what != action_kind::backward_weight) {

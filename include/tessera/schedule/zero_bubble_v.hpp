@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble with two stages on each worker, in the shape of a V: Qi et al., "Pipeline parallelism with controllable memory"
-// (arXiv 2405.15362): ZB-V.
+// Zero bubble with two stages on each worker, in the shape of a V: Qi et al., "Pipeline parallelism with controllable
+// memory" (arXiv 2405.15362): ZB-V.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -38,11 +38,12 @@ private:
 
 } // namespace detail
 
-/// Worker w of p has the stages w (chunk 0, on the way down) and 2p - 1 - w (chunk 1, on the way up), so that the last worker turns micro-batches
-/// round and the first one has both ends. Worker w fills with 2 (p - w) - 1 micro-batches of chunk 0 and then w pairs of chunk 1 and chunk
-/// 0; then p - w times chunk 1 forward and backward; then, in turn, chunk 0 and chunk 1 each forward and backward; the gradients of weights that
-/// are left fill the drain. Where forward, backward_input and backward_weight take equally long and there are at least 2p - 1 micro-batches,
-/// no worker idles between its first and its last action. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
+/// Worker w of p has the stages w (chunk 0, on the way down) and 2p - 1 - w (chunk 1, on the way up), so that the last
+/// worker turns micro-batches round and the first one has both ends. Worker w fills with 2 (p - w) - 1 micro-batches of
+/// chunk 0 and then w pairs of chunk 1 and chunk 0; then p - w times chunk 1 forward and backward; then, in turn, chunk
+/// 0 and chunk 1 each forward and backward; the gradients of weights that are left fill the drain. Where forward,
+/// backward_input and backward_weight take equally long and there are at least 2p - 1 micro-batches, no worker idles
+/// between its first and its last action. At most 2p chunks, which is p micro-batches' worth, in flight everywhere.
 pipeline_schedule zero_bubble_v(int workers, int micro_batches);
 
 inline constexpr schedule_record zero_bubble_v_record{

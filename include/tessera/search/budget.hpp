@@ -28,8 +28,8 @@ inline constexpr int relaxations_per_evaluation = 50'000;
 /// estimates that are too low by up to a factor of 4.
 inline constexpr int steps_per_evaluation = 250'000;
 
-/// Holds the numbers in the compile error of a search that is too much for a constant expression. `Needed` is exact where
-/// the eliminations alone exceed the budget, and a lower bound where the enumeration of the remaining nodes does.
+/// Holds the numbers in the compile error of a search that is too much for a constant expression. `Needed` is exact
+/// where the eliminations alone exceed the budget, and a lower bound where the enumeration of the remaining nodes does.
 template <std::int64_t Needed, std::int64_t Allowed>
 struct constant_expression_budget {
     static_assert(Needed <= Allowed, "tessera: the search needs more work than a constant expression may do; raise the "
@@ -40,8 +40,8 @@ namespace detail {
 
 constexpr bool swallow(const void*) { return false; }
 
-/// Makes the compile error that `Check` holds, and returns false. The look-up of the unqualified call instantiates it, which
-/// leaves the value itself sound, so that no second error follows.
+/// Makes the compile error that `Check` holds, and returns false. The look-up of the unqualified call instantiates it,
+/// which leaves the value itself sound, so that no second error follows.
 template <class Check>
 constexpr bool refuse() {
     return swallow(static_cast<const Check*>(nullptr));

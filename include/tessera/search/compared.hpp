@@ -42,8 +42,8 @@ struct compared_search {
     index_t shortfall() const { return all[0].step.makespan - all[fastest].step.makespan; }
 };
 
-/// Simulates what a search found, the baselines among the strategies designed by hand that apply to the machine and, of several nodes, data
-/// parallelism on one, and chooses. Throws tessera::error where what was found breaks a rule.
+/// Simulates what a search found, the baselines among the strategies designed by hand that apply to the machine and, of
+/// several nodes, data parallelism on one, and chooses. Throws tessera::error where what was found breaks a rule.
 compared_search compare_with_baselines(const graph_view& g, const cluster& on, const std::string& name,
                                        const strategy& found, const compare_options& o = {});
 

@@ -5,6 +5,8 @@
 
 #include "tessera/search/compared.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE compared_search compare_with_baselines(const graph_view& g, const cluster& on, const std::string& name,
@@ -24,7 +26,7 @@ TESSERA_INLINE compared_search compare_with_baselines(const graph_view& g, const
         } catch (const error& e) {
             x.refused = e.what();
         }
-        r.all.push_back(static_cast<compared_strategy&&>(x));
+        r.all.push_back(std::move(x));
     };
     add(name, found);
     if (!r.all[0].refused.empty()) {

@@ -12,8 +12,8 @@ namespace tessera::search {
 
 /// Which configurations are offered. Shards are always on devices 0, 1, 2, ... and never replicated.
 struct configuration_options {
-    /// Degrees are powers of this: of two, as OptCNN's, or of the side of a square mesh, where every dimension is split over
-    /// whole axes of the mesh; 0: any.
+    /// Degrees are powers of this: of two, as OptCNN's, or of the side of a square mesh, where every dimension is split
+    /// over whole axes of the mesh; 0: any.
     int powers_of = 2;
     bool with_reduction = true; ///< sums may be split, which leaves partial tensors (OptCNN does not offer it)
     bool with_coupled = true;   ///< coupled loops may be split, with reductions inside the operator
@@ -27,8 +27,8 @@ constexpr bool is_power_of(int n, int base) {
     return n == 1;
 }
 
-/// Calls sink(configuration) for every legal configuration of at most `devices` shards. The first is whole; the last loop's degree
-/// varies fastest.
+/// Calls sink(configuration) for every legal configuration of at most `devices` shards. The first is whole; the last
+/// loop's degree varies fastest.
 template <class Sink>
 constexpr void for_each_configuration(const description& d, int devices, const configuration_options& options,
                                       Sink&& sink) {

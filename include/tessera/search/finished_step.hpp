@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a strategy takes when its plan is finished: searches price plans as they come from lowering, without the waits that memory used
-// again costs.
+// What a step of a strategy takes when its plan is finished: searches price plans as they come from lowering, without
+// the waits that memory used again costs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,14 +19,16 @@ struct finished_step {
     bool fits = true;                  ///< every device has that much
 };
 
-/// The plan of a strategy that keeps the rules, bound by a cost model: what searches simulate, and whose memory they ask for.
+/// The plan of a strategy that keeps the rules, bound by a cost model: what searches simulate, and whose memory they
+/// ask for.
 plan bound_plan(const graph_view& g, const strategy& s, int devices, const lower_options& o = {});
 
 /// Lowers, binds, places and simulates a strategy that keeps the rules. Throws what lower() and simulate() throw.
 finished_step simulate_finished(const graph_view& g, const cluster& on, const strategy& s,
                                 const simulation::task_times& times = {}, const lower_options& lowering = {});
 
-/// Bytes by which the device that lacks most lacks memory for the plan of a strategy, with all that is gathered and on its way; 0: it fits.
+/// Bytes by which the device that lacks most lacks memory for the plan of a strategy, with all that is gathered and on
+/// its way; 0: it fits.
 index_t lacking_bytes(const graph_view& g, const cluster& on, const strategy& s, const lower_options& o = {});
 
 /// True if that plan fits in the devices' memory.

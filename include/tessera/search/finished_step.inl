@@ -5,6 +5,8 @@
 
 #include "tessera/search/finished_step.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE plan bound_plan(const graph_view& g, const strategy& s, int devices, const lower_options& o) {
@@ -18,7 +20,7 @@ TESSERA_INLINE finished_step simulate_finished(const graph_view& g, const cluste
     plan p = bound_plan(g, s, on.devices(), lowering);
     complete(p);
     simulation::timeline t = simulation::simulate(g, p, on, times);
-    finished_step r{t.makespan, p.moved_bytes, static_cast<std::vector<index_t>&&>(t.peak_bytes)};
+    finished_step r{t.makespan, p.moved_bytes, std::move(t.peak_bytes)};
     for (int d = 0; d < on.devices(); ++d) {
         const index_t limit = on.class_of(d).memory_bytes;
         r.fits = r.fits && (limit <= 0 || r.peak_bytes[static_cast<std::size_t>(d)] <= limit);

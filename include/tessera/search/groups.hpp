@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with what follows it.
+// Operators that a search may change together: the same operator of all steps of an unrolled network, and a layer with
+// what follows it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -44,9 +45,9 @@ struct forest {
 
 } // namespace detail
 
-/// Blocks: layers that share a parameter are in one; so are layers whose outputs one operator takes directly (both products of an LSTM's
-/// gates); all other operators are in the block of the latest of those that make their inputs. Kinds: operators of a block of the same layer,
-/// attributes (but for where slices begin) and shape.
+/// Blocks: layers that share a parameter are in one; so are layers whose outputs one operator takes directly (both
+/// products of an LSTM's gates); all other operators are in the block of the latest of those that make their inputs.
+/// Kinds: operators of a block of the same layer, attributes (but for where slices begin) and shape.
 operator_groups group_operators(const graph_view& g);
 
 } // namespace tessera::search

@@ -35,7 +35,9 @@ TESSERA_INLINE operator_groups group_operators(const graph_view& g) {
         const op_node& node = g.ops[op];
         if (detail::starts_block(g, op)) {
             for (int p : node.parameters) {
-                user[at(p)] >= 0 ? f.join(op, user[at(p)]) : void();
+                if (user[at(p)] >= 0) {
+                    f.join(op, user[at(p)]);
+                }
                 user[at(p)] = op;
             }
             continue;
@@ -46,11 +48,15 @@ TESSERA_INLINE operator_groups group_operators(const graph_view& g) {
             const int producer = g.tensors[t].producer;
             latest = std::max(latest, producer);
             if (producer >= 0 && detail::starts_block(g, producer)) {
-                direct >= 0 ? f.join(producer, direct) : void();
+                if (direct >= 0) {
+                    f.join(producer, direct);
+                }
                 direct = producer;
             }
         }
-        latest >= 0 ? f.join(op, latest) : void();
+        if (latest >= 0) {
+            f.join(op, latest);
+        }
     }
     operator_groups groups;
     groups.kind_of.resize(at(g.op_count));

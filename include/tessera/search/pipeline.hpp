@@ -22,21 +22,24 @@ struct pipeline_options {
     int width = 1;                     ///< devices of every worker ...
     std::vector<int> widths = {};      ///< ... or of each
     std::vector<baseline> inside = {}; ///< how each stage is split over them; empty: data parallel
-    /// Where it is not `none`, all operators recompute, for these micro-batches; otherwise none does, and the schedule is as it was.
+    /// Where it is not `none`, all operators recompute, for these micro-batches; otherwise none does, and the schedule
+    /// is as it was.
     schedule::rematerialize again = schedule::rematerialize::none;
 };
 
-/// A pipeline: `stage` for every operator (see schedule::balance_stages); the workers of the schedule have the devices from 0 on, one after the
-/// other. Throws tessera::error where there is not a stage for every operator, or not a width above 0 for every worker.
+/// A pipeline: `stage` for every operator (see schedule::balance_stages); the workers of the schedule have the devices
+/// from 0 on, one after the other. Throws tessera::error where there is not a stage for every operator, or not a width
+/// above 0 for every worker.
 strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order,
                   const pipeline_options& how);
 
 /// The same with as many devices for every worker, data parallel in each stage.
 strategy pipeline(const graph_view& g, const std::vector<int>& stage, const pipeline_schedule& order, int width = 1);
 
-/// HyPar-Flow's hybrid of pipeline and data parallelism: the network in `stages` of equal time, each by `replicas` devices that share every
-/// micro-batch, all micro-batches forward and then backward. Each stage has an all-reduce among its replicas alone, which begins when the last
-/// micro-batch has gone backward through it, while earlier stages still compute. Awan et al., "HyPar-Flow" (ISC 2020, arXiv 1911.05146).
+/// HyPar-Flow's hybrid of pipeline and data parallelism: the network in `stages` of equal time, each by `replicas`
+/// devices that share every micro-batch, all micro-batches forward and then backward. Each stage has an all-reduce
+/// among its replicas alone, which begins when the last micro-batch has gone backward through it, while earlier stages
+/// still compute. Awan et al., "HyPar-Flow" (ISC 2020, arXiv 1911.05146).
 strategy hypar_flow(const graph_view& g, const device_class& on, int stages, int replicas, int micro_batches);
 
 inline constexpr option_row stages_option{"stages", "workers of a pipeline; 0: as many as devices", 0, 0, 16384};

@@ -14,7 +14,8 @@ std::vector<index_t> rates_where_unequal(const cluster& on, int devices, precisi
 
 bool unequal_devices(const cluster& on, int devices, precision math);
 
-/// A split of one loop over devices 0, 1, 2, ... with cut points in proportion to their rates; `cuts` is empty where that would be an even split.
+/// A split of one loop over devices 0, 1, 2, ... with cut points in proportion to their rates; `cuts` is empty where
+/// that would be an even split.
 struct proportional_split {
     configuration what; ///< its cut points begin at 0 of `cuts`
     std::vector<index_t> cuts;

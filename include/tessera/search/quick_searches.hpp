@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's searches that take moments and little to compile: strategies designed by hand, and searches under a model of costs.
+// The library's searches that take moments and little to compile: strategies designed by hand, and searches under a
+// model of costs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +14,8 @@ namespace tessera::search {
 template <class Options = search_options>
 inline constexpr std::array quick_searches = join(modelled_searches<Options>, designed_strategies);
 
-/// The one of them of a name, for programs that need no others. Throws tessera::error, with names that are like it, where there is none.
+/// The one of them of a name, for programs that need no others. Throws tessera::error, with names that are like it,
+/// where there is none.
 template <class Options = search_options>
 const search_record& quick_search_named(std::string_view name) {
     return find_record(record_list(quick_searches<Options>), name, "search");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to know of a search that is chosen by name, as one record: its file defines it, and nothing else names it.
+// What there is to know of a search that is chosen by name, as one record: its file defines it, and nothing else names
+// it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

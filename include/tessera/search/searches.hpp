@@ -22,7 +22,8 @@ inline constexpr std::array library_searches = join(other_searches, quick_search
 /// The same as a list to which others can be added.
 inline std::vector<const search_record*> every_search() { return {library_searches.begin(), library_searches.end()}; }
 
-/// The library's search of a name. Throws tessera::error, with names that are like it and the advice, where there is none.
+/// The library's search of a name. Throws tessera::error, with names that are like it and the advice, where there is
+/// none.
 const search_record& search_named(std::string_view name, const std::string& advice = {});
 
 } // namespace tessera::search

@@ -15,7 +15,8 @@ struct thread_pool {
 
     int threads = 1;       ///< at most so many jobs at the same time
     void* owner = nullptr; ///< for `start`
-    /// Calls one(what, i) for every i below `count`, some of them at the same time, and returns when all have finished. Jobs throw nothing.
+    /// Calls one(what, i) for every i below `count`, some of them at the same time, and returns when all have finished.
+    /// Jobs throw nothing.
     void (*start)(const thread_pool& pool, std::size_t count, job one, void* what) = nullptr;
 
     /// Calls action(i) for every i below `count`; when all have finished, rethrows what one of them threw.

@@ -17,13 +17,15 @@ struct busy_span {
     index_t end = 0;
 };
 
-/// All stretches of a plan's run as simulate() predicts it, each device's and each lane's without overlap, and its makespan.
+/// All stretches of a plan's run as simulate() predicts it, each device's and each lane's without overlap, and its
+/// makespan.
 struct activity_trace {
     std::vector<busy_span> spans;
     int lanes = 0; ///< the cluster's; numbers from here on are what devices do beside their lists
     index_t makespan = 0;
 
-    /// Bytes that lanes of the cluster moved, as far as their time in use tells: for each transfer less than a nanosecond's worth is lost.
+    /// Bytes that lanes of the cluster moved, as far as their time in use tells: for each transfer less than a
+    /// nanosecond's worth is lost.
     std::vector<index_t> lane_bytes(const cluster& on) const;
 };
 

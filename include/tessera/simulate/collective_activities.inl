@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/collective_activities.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 /// Update tasks that share a sum: a reduce-scatter, each task's own slice, and an all-gather.
@@ -59,7 +61,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
         }
         wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
         updates.push_back(static_cast<int>(all.size()));
-        all.push_back(static_cast<task_activity&&>(c));
+        all.push_back(std::move(c));
     }
     all.emplace_back(); // of copies on several devices: one device has one copy of a region at most
     all.back().what = collectives_.half(writers, bytes);
@@ -70,9 +72,10 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     all.back().count = leader.slices;
 }
 
-/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's own work if they add up compressed
-/// gradients; else a reduce-scatter if contributions come from several devices, each task's own work, an all-gather if they write on several.
-/// Messages follow each other on the devices that they share, in the plan's order. Returns the last task.
+/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's
+/// own work if they add up compressed gradients; else a reduce-scatter if contributions come from several devices, each
+/// task's own work, an all-gather if they write on several. Messages follow each other on the devices that they share,
+/// in the plan's order. Returns the last task.
 TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                 int first, std::vector<task_activity>& all) {
     const task& leader = tasks[at(first)];
@@ -96,15 +99,21 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         for (int r : t.reads) {
             const bool travels = tiles[at(r)].kind != tile_kind::scalar;
             sums = sums || (travels && tiles[at(r)].device != t.device);
-            travels ? add_member(members, tiles[at(r)].device) : void();
-            again ? void() : scatter.reads.push_back(r);
+            if (travels) {
+                add_member(members, tiles[at(r)].device);
+            }
+            if (!again) {
+                scatter.reads.push_back(r);
+            }
         }
         const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
         for (int w : t.writes) {
             shares = shares || tiles[at(w)].device != t.device;
             add_member(members, tiles[at(w)].device);
             const bool persistent = is_persistent(tiles[at(w)].kind);
-            same ? void() : (persistent ? gather.overwrites : gather.writes).push_back(w);
+            if (!same) {
+                (persistent ? gather.overwrites : gather.writes).push_back(w);
+            }
         }
     }
     const int count = last - first + 1;
@@ -120,11 +129,11 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         }
         std::sort(c.beside.begin(), c.beside.end());
         c.beside.erase(std::unique(c.beside.begin(), c.beside.end()), c.beside.end());
-        all.push_back(static_cast<task_activity&&>(c));
+        all.push_back(std::move(c));
         return static_cast<int>(number);
     };
     if (gathers) {
-        gather.reads = static_cast<std::vector<int>&&>(scatter.reads);
+        gather.reads = std::move(scatter.reads);
         if (members.size() > 1) {
             put(gather);
             return last;
@@ -159,7 +168,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
             }
         }
         own.push_back(static_cast<int>(all.size()));
-        all.push_back(static_cast<task_activity&&>(c));
+        all.push_back(std::move(c));
     }
     if (shares) {
         gather.beside = own;
@@ -169,9 +178,10 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     return last;
 }
 
-/// A transfer of its own over the first half of its way, its sender's, and over the second, its receiver's: switches between them buffer, so that a receiver
-/// that is busy with others' transfers does not keep the sender from sending. It leaves when `last`, the sender's one before, has left. Adds the two
-/// activities, with what `c` says otherwise, to `arrived`; it has arrived when these have ended and the latency, which is returned, is over.
+/// A transfer of its own over the first half of its way, its sender's, and over the second, its receiver's: switches
+/// between them buffer, so that a receiver that is busy with others' transfers does not keep the sender from sending.
+/// It leaves when `last`, the sender's one before, has left. Adds the two activities, with what `c` says otherwise, to
+/// `arrived`; it has arrived when these have ended and the latency, which is returned, is over.
 TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int to, index_t bytes, int& last,
                                                  std::vector<task_activity>& all, std::vector<int>& arrived) {
     const route r = on_.between(from, to);
@@ -195,13 +205,14 @@ TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int
         hop.what.duration = wire;
         last = begin == 0 ? static_cast<int>(all.size()) : last;
         arrived.push_back(static_cast<int>(all.size()));
-        all.push_back(static_cast<task_activity&&>(hop));
+        all.push_back(std::move(hop));
     }
     return r.latency;
 }
 
-/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of one member follow each other in the
-/// plan's order, and so do a server's pulls; out of a queue each goes when the lanes are free, the most urgent first.
+/// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of
+/// one member follow each other in the plan's order, and so do a server's pulls; out of a queue each goes when the
+/// lanes are free, the most urgent first.
 TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                int number, std::vector<task_activity>& all) {
     const task& t = tasks[at(number)];
@@ -261,7 +272,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
             (is_persistent(tiles[at(w)].kind) ? own.overwrites : own.writes).push_back(w);
         }
     }
-    all.push_back(static_cast<task_activity&&>(own));
+    all.push_back(std::move(own));
     std::vector<std::pair<int, std::vector<int>>> pulled; // by device
     for (int w : t.writes) {
         const int device = tiles[at(w)].device;
@@ -287,7 +298,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         arrival.what.duration = std::max<index_t>(
             1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.beside));
         arrival.overwrites = what;
-        all.push_back(static_cast<task_activity&&>(arrival));
+        all.push_back(std::move(arrival));
     }
     return number;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: devices, lanes and activities that a simulation cannot tell apart become one of each, so that what happens to one stands for
-// what happens to all. The times of the folded simulation are those of the unfolded one, exactly.
+// Folding: devices, lanes and activities that a simulation cannot tell apart become one of each, so that what happens
+// to one stands for what happens to all. The times of the folded simulation are those of the unfolded one, exactly.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,10 +13,11 @@ namespace tessera::simulation {
 
 /// Which activities, lanes and devices are alike. Classes are numbered in the order of their first members.
 ///
-/// Two activities of a class last equally long, come after activities of the same classes (on their device too), and use lanes of the same classes
-/// at the same place in the lanes' order of use for as long; two lanes of a class are used by the same classes in the same order. Then all
-/// members of a class start and end at the same times: by induction over the order (ready, place) in which a simulation takes activities,
-/// they become ready together, and the lanes that they ask for are free at the same time. (Paige and Tarjan 1987 is the partition refinement.)
+/// Two activities of a class last equally long, come after activities of the same classes (on their device too), and
+/// use lanes of the same classes at the same place in the lanes' order of use for as long; two lanes of a class are
+/// used by the same classes in the same order. Then all members of a class start and end at the same times: by
+/// induction over the order (ready, place) in which a simulation takes activities, they become ready together, and the
+/// lanes that they ask for are free at the same time. (Paige and Tarjan 1987 is the partition refinement.)
 struct folding {
     std::vector<int> activity_class; ///< of every activity
     std::vector<int> lane_class;     ///< of every lane
@@ -68,8 +69,8 @@ private:
 /// Folds activities that are listed in an order in which what comes before stands before (that of activities_of()).
 folding fold(const std::vector<activity>& items, int devices, int lanes);
 
-/// One activity for every class, to be simulated without devices on one lane for every class of lanes: that activities of a device come
-/// one after the other is said by `after`.
+/// One activity for every class, to be simulated without devices on one lane for every class of lanes: that activities
+/// of a device come one after the other is said by `after`.
 std::vector<activity> folded_activities(const std::vector<activity>& items, const folding& f);
 
 /// A run as predicted, for one device of every class.

@@ -15,9 +15,10 @@ struct memory_sample {
     friend constexpr bool operator==(const memory_sample&, const memory_sample&) = default;
 };
 
-/// For every device its bytes over time, each list beginning at 0 and rising in time: parameters and optimizer state all the time, every other tile from
-/// the start of the first task that touches it to the end of the last, and what the plan keeps to the end of the run. The plan's own peak may
-/// be higher, since an arena has gaps. The timeline may be a simulated or a measured one.
+/// For every device its bytes over time, each list beginning at 0 and rising in time: parameters and optimizer state
+/// all the time, every other tile from the start of the first task that touches it to the end of the last, and what the
+/// plan keeps to the end of the run. The plan's own peak may be higher, since an arena has gaps. The timeline may be a
+/// simulated or a measured one.
 std::vector<std::vector<memory_sample>> memory_over_time(const plan& p, const timeline& t);
 
 } // namespace tessera::simulation

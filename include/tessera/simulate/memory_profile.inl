@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/memory_profile.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const plan& p, const timeline& t) {
@@ -54,7 +56,7 @@ TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const pl
             }
             sums.back().bytes += m.bytes;
         }
-        all.push_back(static_cast<std::vector<memory_sample>&&>(sums));
+        all.push_back(std::move(sums));
     }
     return all;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links between nodes as a simulation sees them: what a task has written goes, one letter after the other and the most urgent first, over the link of its
-// node.
+// The links between nodes as a simulation sees them: what a task has written goes, one letter after the other and the
+// most urgent first, over the link of its node.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -35,7 +35,8 @@ public:
     /// When the next letter has left or come; -1: there is none.
     index_t next(index_t now) const;
     void pass(index_t now);
-    /// When a task's end is known where another of the plan is to run, with what this one reads of it; `end` is when it ended; -1: not yet.
+    /// When a task's end is known where another of the plan is to run, with what this one reads of it; `end` is when it
+    /// ended; -1: not yet.
     index_t known(int task, int reader, index_t end, index_t now) const;
     /// Cores that the letters on their way take, in 1/1024.
     index_t load() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a task of a plan finds its memory when the plan runs again and again: how much else was touched since (the LRU stack distance of
-// Mattson et al., IBM Systems Journal 9(2), 1970), and whether another device touched it last. Devices are threads that share a cache.
+// Where a task of a plan finds its memory when the plan runs again and again: how much else was touched since (the LRU
+// stack distance of Mattson et al., IBM Systems Journal 9(2), 1970), and whether another device touched it last.
+// Devices are threads that share a cache.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,7 +48,8 @@ private:
     index_t total_ = 0;
 };
 
-/// Memory by address: a space for every arena of every device and for every input, cut into ranges wherever an access begins or ends.
+/// Memory by address: a space for every arena of every device and for every input, cut into ranges wherever an access
+/// begins or ends.
 class address_ranges {
 public:
     address_ranges(const plan& p, const std::vector<std::vector<access>>& accesses);
@@ -68,8 +70,9 @@ private:
 
 } // namespace detail
 
-/// For every task of a bound plan, its tiles in their places, what each of its accesses meets in the second of two runs, tasks taken in the plan's order.
-/// An access of several stretches that were last touched at different times counts as its largest one.
+/// For every task of a bound plan, its tiles in their places, what each of its accesses meets in the second of two
+/// runs, tasks taken in the plan's order. An access of several stretches that were last touched at different times
+/// counts as its largest one.
 std::vector<std::vector<reuse>> reuse_of(const plan& p);
 
 } // namespace tessera::simulation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event-driven simulation of activities: what runs when on devices that take their tasks in a given order, and on lanes that serve transfers
-// in the order in which they become ready. Times are whole nanoseconds from 0.
+// Event-driven simulation of activities: what runs when on devices that take their tasks in a given order, and on lanes
+// that serve transfers in the order in which they become ready. Times are whole nanoseconds from 0.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -20,9 +20,9 @@ struct lane_use {
     friend constexpr bool operator==(const lane_use&, const lane_use&) = default;
 };
 
-/// Something that a machine does without interruption. It becomes ready when everything in `after`, and what comes before it on its
-/// device, has ended; it starts when, besides, every lane that it uses is free of all activities that became ready before it, or, if it has a
-/// priority, of all that have started and of more urgent ones that are ready.
+/// Something that a machine does without interruption. It becomes ready when everything in `after`, and what comes
+/// before it on its device, has ended; it starts when, besides, every lane that it uses is free of all activities that
+/// became ready before it, or, if it has a priority, of all that have started and of more urgent ones that are ready.
 struct activity {
     int device = -1; ///< that it occupies in the given order, or -1
     index_t duration =
@@ -50,12 +50,14 @@ class scheduler {
 public:
     scheduler(int devices, int lanes);
 
-    /// `order` lists the activities of `items` that take part. The first `keep` of `s.sequence` stay as they are: they must be what a
-    /// simulation of these activities would begin with. Throws tessera::error if activities wait for each other.
+    /// `order` lists the activities of `items` that take part. The first `keep` of `s.sequence` stay as they are: they
+    /// must be what a simulation of these activities would begin with. Throws tessera::error if activities wait for
+    /// each other.
     void run(const std::vector<activity>& items, const std::vector<int>& order, schedule& s, std::size_t keep = 0);
 
 private:
-    /// An activity that is ready, or (-1 - lane) a lane that may serve its queue, after all activities of the same moment.
+    /// An activity that is ready, or (-1 - lane) a lane that may serve its queue, after all activities of the same
+    /// moment.
     struct waiting {
         index_t ready = 0;
         int rank = 0;
@@ -83,7 +85,8 @@ private:
     void enqueue(int a, const activity& x, index_t now);
     /// Has a lane look at its queue as soon as it is free.
     void call(int lane, index_t now);
-    /// Starts the most urgent activity of a lane's queue for which all its lanes are free; those that wait for another lane go on to its queue.
+    /// Starts the most urgent activity of a lane's queue for which all its lanes are free; those that wait for another
+    /// lane go on to its queue.
     void serve(int lane, index_t now, const std::vector<activity>& items, schedule& s);
 
     void start(const activity& x, int a, index_t now, schedule& s);

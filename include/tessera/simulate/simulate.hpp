@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same order as the executor runs.
+// simulate(plan): predicts when every task of a plan starts and ends on a cluster, from the same tasks in the same
+// order as the executor runs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +10,8 @@
 
 namespace tessera::simulation {
 
-/// Resolves the order between activities: which tile was written by which, and which persistent tiles are read by which.
+/// Resolves the order between activities: which tile was written by which, and which persistent tiles are read by
+/// which.
 class tile_users {
 public:
     void resize(std::size_t tiles);
@@ -70,9 +72,9 @@ struct activity_graph {
     int collectives = 0; ///< see timeline
 };
 
-/// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that is used again
-/// included; everywhere else the order follows from the tiles. A communication stream takes its tasks one after the other, in the plan's
-/// order.
+/// The activities of a plan. Devices that copy in turn respect the plan's waits where they have been set, memory that
+/// is used again included; everywhere else the order follows from the tiles. A communication stream takes its tasks one
+/// after the other, in the plan's order.
 activity_graph activities_of(const plan& p, task_activities& activities);
 
 namespace detail {
@@ -88,8 +90,8 @@ struct activity_run {
     schedule when;
 };
 
-/// Runs a plan's activities once. Throws tessera::error for a plan of more devices than the cluster has, and for tasks that wait for each
-/// other.
+/// Runs a plan's activities once. Throws tessera::error for a plan of more devices than the cluster has, and for tasks
+/// that wait for each other.
 activity_run run_activities(const plan& p, task_activities& activities);
 
 /// Simulates one run of a plan. Throws what run_activities() throws.

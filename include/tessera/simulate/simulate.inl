@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/simulate.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE void tile_users::resize(std::size_t tiles) {
@@ -61,7 +63,7 @@ TESSERA_INLINE activity_graph activities_of(const plan& p, task_activities& acti
         computed.for_each_late(p.tiles, t, c.reads, [&](int last) { after.push_back(last); });
         g.collectives += c.members.empty() ? 0 : 1;
         users.add(c, number, p.tiles, root, after);
-        g.items.push_back(static_cast<activity&&>(c.what));
+        g.items.push_back(std::move(c.what));
         g.tasks.push_back({c.task, c.count});
     }
     return g;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activities of a plan's tasks on a cluster: one for each task, and two more, a reduce-scatter and an all-gather, for every group of update tasks
-// that share a sum.
+// The activities of a plan's tasks on a cluster: one for each task, and two more, a reduce-scatter and an all-gather,
+// for every group of update tasks that share a sum.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,8 +11,8 @@
 
 namespace tessera::simulation {
 
-/// An activity with the tiles that order it: it comes after what wrote the tiles it reads and, where it overwrites a parameter, after all
-/// that reads the old value.
+/// An activity with the tiles that order it: it comes after what wrote the tiles it reads and, where it overwrites a
+/// parameter, after all that reads the old value.
 struct task_activity {
     activity what;
     int task = -1; ///< among the tasks given: the first that it is part of ...
@@ -28,17 +28,21 @@ struct task_activity {
 
 /// Turns tasks into activities. What runs where:
 /// - Compute tasks occupy their device in the plan's order, for the time that `times` says.
-/// - A copy waits for all its sources and then brings the bytes from all of them at once: every lane of the routes is busy for its bytes, and the copy
-///   lasts for the greatest latency, the busiest lane, and the passes over the device's own memory that local pieces and sums take.
-/// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their number of bytes; others,
-///   and all where the times say so, read and write remote tiles as copies do.
+/// - A copy waits for all its sources and then brings the bytes from all of them at once: every lane of the routes is
+///   busy for its bytes, and the copy lasts for the greatest latency, the busiest lane, and the passes over the
+///   device's own memory that local pieces and sums take.
+/// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their
+///   number of bytes; others, and all where the times say so, read and write remote tiles as copies do.
 /// - Collectives take nothing from the computation that runs beside them: that is stated, not measured.
-/// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in every part: its updates take slices
-///   that are so much smaller, and their collectives, or what goes to and from servers, reach over all parts.
-/// - Copies between devices, sums and updates of parameters run beside the computation (is_beside()), and all else on the device's list: on GPUs these
-///   are two streams. They share one engine, so that a copy's and an update's own work takes its time from the computation; what is ready first
+/// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in
+///   every part: its updates take slices that are so much smaller, and their collectives, or what goes to and from
+///   servers, reach over all parts.
+/// - Copies between devices, sums and updates of parameters run beside the computation (is_beside()), and all else on
+///   the device's list: on GPUs these are two streams. They share one engine, so that a copy's and an update's own work
+///   takes its time from the computation; what is ready first
 ///   goes first. Where the device copies in turn everything takes its turn in its list, unless the plan has put
-///   it on its communication stream. In turn there are no collectives: every thread reads and writes its slice of the others' memory itself.
+///   it on its communication stream. In turn there are no collectives: every thread reads and writes its slice of the
+///   others' memory itself.
 class task_activities {
 public:
     task_activities(const cluster& on, const graph_view& g, const task_times& times);
@@ -62,15 +66,17 @@ private:
 
     static task_activity access(const std::vector<tile>& tiles, const task& t, int number);
 
-    /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the caller) are read
-    /// and written, and what is added to reads the sum once more.
+    /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the
+    /// caller) are read and written, and what is added to reads the sum once more.
     index_t copy_transfers(const std::vector<tile>& tiles, const task& t);
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 
-    /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms of all gradients come with the first.
+    /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms of all gradients
+    /// come with the first.
     template <class Function>
     void for_each_sender(const std::vector<tile>& tiles, const task& t, int parts, Function&& f) {
-        // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every contribution.
+        // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every
+        // contribution.
         const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
         bool first = true;
         for_each_part(t, [&](const task& one) {
@@ -92,17 +98,19 @@ private:
 
     /// Remote tiles that a reduce or update task reads and writes; returns the time of the task itself.
     index_t remote_tiles(const std::vector<tile>& tiles, const task& t);
-    /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does there.
+    /// What the other parts' updates send to and take from this one meanwhile: the mirror images of what this one does
+    /// there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a);
 
-    // ---- groups of updates, and messages: collective_activities.hpp -------------------------------------------------------------
+    // ---- groups of updates, and messages: collective_activities.hpp -------------------------------------------------
 
     static void add_member(std::vector<int>& members, int device);
 
     /// What a task writes once for each of its parameters.
     static index_t slice_bytes(const std::vector<tile>& tiles, const task& t);
 
-    /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by collectives. One launch for each.
+    /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by
+    /// collectives. One launch for each.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const;
     /// Of all codes that a decompression reads.
     static index_t code_bytes(const std::vector<tile>& tiles, const task& t);

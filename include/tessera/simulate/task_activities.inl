@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/task_activities.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE task_activities::task_activities(const cluster& on, const graph_view& g, const task_times& times)
@@ -51,7 +53,7 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
                 add_mirrored(tiles, t, c.what);
             }
         }
-        all.push_back(static_cast<task_activity&&>(c));
+        all.push_back(std::move(c));
     }
     return all;
 }

@@ -10,7 +10,8 @@
 
 namespace tessera::simulation {
 
-/// Floating-point operations of a compute task: of its nests forward, and one nest's worth for every gradient that takes a multiplication.
+/// Floating-point operations of a compute task: of its nests forward, and one nest's worth for every gradient that
+/// takes a multiplication.
 constexpr index_t flops_of(const description& d, const task& t) {
     index_t flops = 0;
     if (t.what == pass::forward || t.what == pass::evaluate || t.what == pass::recompute) {
@@ -39,13 +40,14 @@ cost::task_signature signature_of(const graph_view& g, const std::vector<tile>& 
 struct task_times {
     const cost::profile* measured = nullptr; ///< asked first, if there is one
     cost::roofline_efficiency reached;
-    /// False: who updates a slice of a parameter takes its gradients from every other device and hands it to every other one, as parameter servers do,
-    /// instead of by the best collective. Threads of a host always do.
+    /// False: who updates a slice of a parameter takes its gradients from every other device and hands it to every
+    /// other one, as parameter servers do, instead of by the best collective. Threads of a host always do.
     bool collectives = true;
-    /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at the same time, each with samples of its
-    /// own. Gradients are summed over all parts, see search/coarse/parts.hpp.
+    /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at
+    /// the same time, each with samples of its own. Gradients are summed over all parts, see search/coarse/parts.hpp.
     int parts = 1;
-    /// 10^6 bytes per second at which a parameter server takes gradients in, each worker's counted: what its software reaches. 0: as fast as memory.
+    /// 10^6 bytes per second at which a parameter server takes gradients in, each worker's counted: what its software
+    /// reaches. 0: as fast as memory.
     index_t server_megabytes = 0;
 
     index_t operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t,

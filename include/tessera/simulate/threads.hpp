@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulation of a bound plan on threads of one host: each walks its list as the executor does, waits where the plan says so, and takes
-// longer where another presses on the memory that they share, or where there are fewer cores than threads at work.
+// Simulation of a bound plan on threads of one host: each walks its list as the executor does, waits where the plan
+// says so, and takes longer where another presses on the memory that they share, or where there are fewer cores than
+// threads at work.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -28,9 +29,9 @@ struct thread_costs {
     index_t hand_over = 0; ///< until the other devices begin
     index_t dispatch = 0;  ///< between two tasks
     index_t notice = 0;    ///< until a device that waits sees that it may go on
-    /// How much longer, in thousandths, streaming through memory takes beside another that does: what a task adds to the
-    /// time of others is in proportion to how much it suffers itself, at most this (after the bubbles of Mars et al.,
-    /// MICRO 2011).
+    /// How much longer, in thousandths, streaming through memory takes beside another that does: what a task adds to
+    /// the time of others is in proportion to how much it suffers itself, at most this (after the bubbles of Mars et
+    /// al., MICRO 2011).
     index_t pressure = 500;
     int cores = 0; ///< that the threads share; 0: one for each
 };
@@ -67,7 +68,8 @@ private:
     /// When a thread may start a task, as far as what that waits for has ended; -1: it has not.
     index_t earliest(int which, const thread& x) const;
 
-    /// Of a queue's tasks the one that goes next: of those that may start now the most urgent. If there is none, notes when the first may start.
+    /// Of a queue's tasks the one that goes next: of those that may start now the most urgent. If there is none, notes
+    /// when the first may start.
     int most_urgent(std::size_t list, thread& x) const;
 
     /// Nanoseconds until a thread's task ends at the present rate.
@@ -86,8 +88,9 @@ private:
 
 } // namespace detail
 
-/// Simulates one run of a bound plan, its waits set, whose tasks take `times`. Throws tessera::error unless there is a time for every task.
-/// `links`: of a plan whose devices are on several nodes; its makespan is when the last task has ended and the last letter has come.
+/// Simulates one run of a bound plan, its waits set, whose tasks take `times`. Throws tessera::error unless there is a
+/// time for every task. `links`: of a plan whose devices are on several nodes; its makespan is when the last task has
+/// ended and the last letter has come.
 timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
                   const node_links* links = nullptr);
 

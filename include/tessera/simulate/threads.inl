@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/threads.hpp"
 
+#include <utility>
+
 namespace tessera::simulation::detail {
 
 TESSERA_INLINE thread_simulation::thread_simulation(const plan& p, const std::vector<thread_time>& times,
@@ -51,7 +53,7 @@ TESSERA_INLINE timeline thread_simulation::run() {
     for (std::size_t d = 0; d < p_.arena_bytes.size(); ++d) {
         t_.peak_bytes.push_back(p_.arena_bytes[d] + p_.persistent_bytes[d]);
     }
-    return static_cast<timeline&&>(t_);
+    return std::move(t_);
 }
 
 TESSERA_INLINE void thread_simulation::start_tasks() {
@@ -147,14 +149,18 @@ TESSERA_INLINE void thread_simulation::pass(index_t until) {
                 t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
             }
             x.free = until;
-            letters_ != nullptr ? letters_->post(x.task, until) : void();
+            if (letters_ != nullptr) {
+                letters_->post(x.task, until);
+            }
             x.task = -1;
             ++x.finished;
         } else {
             x.left -= (until - now_) * 1024 * 1024 / (1024 + x.slower);
         }
     }
-    letters_ != nullptr ? letters_->pass(until) : void();
+    if (letters_ != nullptr) {
+        letters_->pass(until);
+    }
     now_ = until;
 }
 

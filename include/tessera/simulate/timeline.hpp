@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When every task of a plan starts and ends: predicted by a simulation, or measured by the executor (see execute/executor.hpp).
+// When every task of a plan starts and ends: predicted by a simulation, or measured by the executor (see
+// execute/executor.hpp).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,7 +16,8 @@ struct task_span {
     friend constexpr bool operator==(const task_span&, const task_span&) = default;
 };
 
-/// One run of a plan, as predicted or as measured. Tasks are numbered as in the plan, so that two timelines of one plan compare task by task.
+/// One run of a plan, as predicted or as measured. Tasks are numbered as in the plan, so that two timelines of one plan
+/// compare task by task.
 struct timeline {
     std::vector<task_span> tasks;     ///< of an update in a group: from its reduce-scatter to its all-gather
     index_t makespan = 0;             ///< ns

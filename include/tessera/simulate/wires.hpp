@@ -10,7 +10,8 @@
 
 namespace tessera::simulation {
 
-/// Gathers the transfers of one activity after the other. Of a machine in equal parts the first one's transfers are given.
+/// Gathers the transfers of one activity after the other. Of a machine in equal parts the first one's transfers are
+/// given.
 class wires {
 public:
     /// Throws tessera::error where the machine does not have so many equal parts.
@@ -26,12 +27,15 @@ public:
     /// From a device and those that stand for it in the first `parts` parts.
     void send_from_parts(int from, int to, index_t bytes, int parts);
 
-    /// The activity that the transfers make, with `local` nanoseconds of the device's own work, `beside` its computation or where it belongs. What is
-    /// beside the computation of a device with streams takes the time of its own work from it, but for `starting`, ns of that in which it only starts.
+    /// The activity that the transfers make, with `local` nanoseconds of the device's own work, `beside` its
+    /// computation or where it belongs. What is beside the computation of a device with streams takes the time of its
+    /// own work from it, but for `starting`, ns of that in which it only starts.
     void finish(int device, index_t local, activity& a, bool beside, index_t starting = 0);
-    /// Puts an activity among the tasks of a device. Of a device with streams both share one engine, in which what is ready first goes first.
+    /// Puts an activity among the tasks of a device. Of a device with streams both share one engine, in which what is
+    /// ready first goes first.
     void compute(int device, activity& a) const;
-    /// The lane of what a device does beside its list; of one with streams its engine, on which its list's tasks run too.
+    /// The lane of what a device does beside its list; of one with streams its engine, on which its list's tasks run
+    /// too.
     int engine_of(int device) const { return on_.lanes() + device; }
     /// Adds what the transfers occupy to what an activity does already, which lasts no longer.
     void finish_meanwhile(activity& a);

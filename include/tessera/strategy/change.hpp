@@ -33,8 +33,8 @@ inline bool is_same(const strategy& a, const strategy& b) { return compacted(a) 
 /// Equal for strategies that are the same, in every process and on every machine.
 inline std::uint64_t hash_of(const strategy& s) { return hash_of_fields(compacted(s)); }
 
-/// True if two strategies say the same in every field but how operators are split and where their shards lie: what a mirror image, or the same
-/// work on other devices, has in common.
+/// True if two strategies say the same in every field but how operators are split and where their shards lie: what a
+/// mirror image, or the same work on other devices, has in common.
 bool is_same_but_for_shards(const strategy& a, const strategy& b);
 
 } // namespace tessera

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-/// What a device sends of a gradient. What it leaves out it keeps, and adds to its next gradient (error feedback). The formulas are in
-/// task/gradient_codes.hpp. A strategy under any but `none` does not give the numbers of one device.
+/// What a device sends of a gradient. What it leaves out it keeps, and adds to its next gradient (error feedback). The
+/// formulas are in task/gradient_codes.hpp. A strategy under any but `none` does not give the numbers of one device.
 enum class compression : std::uint8_t {
     none,       ///< the gradient
     eight_bits, ///< a whole number from -127 to 127 for each element, and a scale for each block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one operator is divided and where its shards run: OptCNN's and FlexFlow's c_i, with reduction splits, replication,
-// uneven shards and partial tensors.
+// How one operator is divided and where its shards run: OptCNN's and FlexFlow's c_i, with reduction splits,
+// replication, uneven shards and partial tensors.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

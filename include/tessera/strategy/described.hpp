@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that list their fields once, by name: what hashes, prints, compares, writes and reads them goes by that list, so that a field that
-// is in it is lost nowhere. (A field that is in the value and not in its list fails tests/io/strategy_fields.cpp.)
+// Values that list their fields once, by name: what hashes, prints, compares, writes and reads them goes by that list,
+// so that a field that is in it is lost nowhere. (A field that is in the value and not in its list fails
+// tests/io/strategy_fields.cpp.)
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -74,7 +75,8 @@ constexpr std::uint64_t hash_of_fields(const T& x) {
     }
 }
 
-/// True where all fields of two described values are equal. (Not constrained: nvcc asks while the type is not complete.)
+/// True where all fields of two described values are equal. (Not constrained: nvcc asks while the type is not
+/// complete.)
 template <class T>
 constexpr bool same_fields(const T& a, const T& b) {
     bool same = true;

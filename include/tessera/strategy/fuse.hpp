@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are expressions, one after the other, become one: a network and a strategy for it are rewritten before they are lowered, so that a
-// plan has one task where there were several, and no tiles between them.
+// Operators that are expressions, one after the other, become one: a network and a strategy for it are rewritten before
+// they are lowered, so that a plan has one task where there were several, and no tiles between them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -41,8 +41,9 @@ namespace detail {
 /// True where two operators run the same shards on the same devices, in one stage, and are repeated or not.
 bool run_alike(const strategy& s, int a, int b);
 
-/// Which operators become one. Those that are expressions, of one configuration and precision, where what is between them is read by none but
-/// the last. In training none is taken that would have backward keep more, or write more, than the operators by themselves do.
+/// Which operators become one. Those that are expressions, of one configuration and precision, where what is between
+/// them is read by none but the last. In training none is taken that would have backward keep more, or write more, than
+/// the operators by themselves do.
 template <class Graph>
 class fuser {
 public:
@@ -428,7 +429,8 @@ private:
         return r;
     }
 
-    /// Operators are numbered among those of their name, and some have gone: what would have another path is given its path as a name.
+    /// Operators are numbered among those of their name, and some have gone: what would have another path is given its
+    /// path as a name.
     void keep_paths(fused_network& r) const {
         if (!r.is_changed()) {
             return;
@@ -459,7 +461,8 @@ private:
 
 } // namespace detail
 
-/// `g` and `s` with operators fused. The tensors `wanted` are made as before. (A template so that it is compiled where it is used.)
+/// `g` and `s` with operators fused. The tensors `wanted` are made as before. (A template so that it is compiled where
+/// it is used.)
 template <class Graph>
 fused_network fuse(const Graph& g, const strategy& s, const std::vector<int>& wanted = {}, bool trains = true) {
     return detail::fuser<Graph>(g, s, wanted, trains).run();

@@ -21,7 +21,8 @@ struct held_shard {
     }
 };
 
-/// The ranges of an operand's dimension, one for each combination of the places along the loops in its index, the last loop fastest.
+/// The ranges of an operand's dimension, one for each combination of the places along the loops in its index, the last
+/// loop fastest.
 constexpr void append_ranges(tensor_layout& l, const description& d, int which, int k, const configuration& c,
                              const index_t* pool) {
     const operand& o = d.operands[which];
@@ -43,7 +44,8 @@ constexpr void append_ranges(tensor_layout& l, const description& d, int which, 
 
 } // namespace detail
 
-/// The layout of what an operator's shards hold of an operand. Without devices where a loop indexes two dimensions, whose shards are no grid.
+/// The layout of what an operator's shards hold of an operand. Without devices where a loop indexes two dimensions,
+/// whose shards are no grid.
 TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, int which, const configuration& c,
                                                          const index_t* pool, held what) {
     const operand& o = d.operands[which];

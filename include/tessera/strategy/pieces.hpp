@@ -12,7 +12,8 @@ namespace tessera {
 
 /// What the shards of an operator hold of an operand.
 enum class held : std::uint8_t {
-    value, ///< what they write of the output, a summand each where they share a reduction; what they need of anything else
+    /// what they write of the output, a summand each where they share a reduction; what they need of anything else
+    value,
     gradient, ///< what they need of the output's gradient; what they add to the gradient of anything else
 };
 
@@ -28,7 +29,8 @@ constexpr piece piece_of(const description& d, int which, const configuration& c
     return {region(d, which, s.ranges), s.device, part, -1};
 }
 
-/// What all shards hold of an operand, shard by shard. To the gradient of what is added once (a bias) only its first parts add.
+/// What all shards hold of an operand, shard by shard. To the gradient of what is added once (a bias) only its first
+/// parts add.
 template <class Description, class Piece = piece>
 constexpr std::vector<Piece> pieces_of(const Description& d, int which, const configuration& c, const index_t* pool,
                                        held what) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows them.
+// The order in which a pipeline does its work, as a value. The policies in schedule/ make such values; lowering follows
+// them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,8 +26,8 @@ struct action {
     }
 };
 
-/// For every worker of a pipeline (the devices of one or more stages) its actions in order. A micro-batch that is mirrored runs on a second
-/// replica of the network, whose shards lie on device (devices - 1 - d) instead of d.
+/// For every worker of a pipeline (the devices of one or more stages) its actions in order. A micro-batch that is
+/// mirrored runs on a second replica of the network, whose shards lie on device (devices - 1 - d) instead of d.
 struct pipeline_schedule {
     int stages = 0; ///< 0: no schedule
     int micro_batches = 1;

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// Where an extent is cut into as many shards as there are rates, in proportion to these, every shard at least 1 long. Empty where there is one rate, where
-/// the extent is shorter than that, and where the cuts are those of equal shards.
+/// Where an extent is cut into as many shards as there are rates, in proportion to these, every shard at least 1 long.
+/// Empty where there is one rate, where the extent is shorter than that, and where the cuts are those of equal shards.
 std::vector<index_t> cuts_in_proportion(index_t extent, const std::vector<index_t>& rates);
 
 } // namespace tessera

@@ -107,8 +107,9 @@ constexpr problem check_stages(const graph_view& g, const strategy_view& s, cons
     return {};
 }
 
-/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, a loss
-/// of the whole batch one micro-batch, and a plan of several steps parameters that are stored where they are needed.
+/// The first rule that training breaks: batch norms that meet in all micro-batches need a schedule that lets them, a
+/// loss of the whole batch one micro-batch, and a plan of several steps parameters that are stored where they are
+/// needed.
 constexpr problem check_training(const graph_view& g, const strategy_view& s, const schedule_facts& schedule) {
     if (s.period > 1 && s.parameters_on >= 0) {
         return detail::broken(rule::period_on_one_device, -1, -1, s.period, 1);

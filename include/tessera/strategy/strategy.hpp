@@ -21,11 +21,12 @@ struct strategy {
     int period = 1;             ///< steps that one plan covers
     pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
-    /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters and inputs are copied from
-    /// it to where shards need them, and gradients are summed on it. -1: they are stored wherever shards need them.
+    /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters
+    /// and inputs are copied from it to where shards need them, and gradients are summed on it. -1: they are stored
+    /// wherever shards need them.
     int parameters_on = -1;
-    /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a communication stream of every device, beside
-    /// its computation.
+    /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a
+    /// communication stream of every device, beside its computation.
     bool overlap = false;
     synchronization sync; ///< of gradients and parameters
 
@@ -222,8 +223,9 @@ constexpr problem check_configuration(const graph_view& g, const strategy_view& 
     return {};
 }
 
-/// The first rule that a strategy breaks for a network on a machine of `devices` devices, whatever the size of its plan: for searches that never
-/// lower it whole. What the schedule and the synchronization amount to is given: a strategy that is a type makes them when it runs.
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices, whatever the size of its
+/// plan: for searches that never lower it whole. What the schedule and the synchronization amount to is given: a
+/// strategy that is a type makes them when it runs.
 constexpr problem check_layout(const graph_view& g, const strategy_view& s, int devices, const schedule_facts& schedule,
                                const sync_modes& sync) {
     if (devices < 1) {
@@ -265,8 +267,8 @@ constexpr problem check_layout(const graph_view& g, const strategy_view& s, int 
     return check_layout(g, s, devices, facts_of(s), modes_of(s));
 }
 
-/// The first rule that a strategy breaks for a network on a machine of `devices` devices, those of its schedule's actions and of the number of the
-/// plan's tasks among them.
+/// The first rule that a strategy breaks for a network on a machine of `devices` devices, those of its schedule's
+/// actions and of the number of the plan's tasks among them.
 constexpr problem check_strategy(const graph_view& g, const strategy_view& s, int devices) {
     if (const problem p = check_layout(g, s, devices)) {
         return p;

@@ -5,6 +5,8 @@
 
 #include "tessera/strategy/strategy.hpp"
 
+#include <utility>
+
 namespace tessera {
 
 TESSERA_INLINE strategy_view strategy::view() const {
@@ -29,7 +31,7 @@ TESSERA_INLINE strategy::strategy(const strategy_view& v)
 }
 
 TESSERA_INLINE void strategy::follow(pipeline_schedule order) {
-    schedule = static_cast<pipeline_schedule&&>(order);
+    schedule = std::move(order);
     micro_batches = schedule.micro_batches;
 }
 

@@ -10,7 +10,8 @@
 
 namespace tessera {
 
-/// How the members of a message (the devices that hold a copy of its parameters) sum its gradients and update its parameters. S bytes, n members.
+/// How the members of a message (the devices that hold a copy of its parameters) sum its gradients and update its
+/// parameters. S bytes, n members.
 enum class exchange : std::uint8_t {
     sliced,     ///< reduce-scatter, every member updates its slice, all-gather of parameters: 2(n-1)/n S sent by each
     all_reduce, ///< reduce-scatter and all-gather of gradients, every member updates its whole copy: 2(n-1)/n S
@@ -26,7 +27,8 @@ constexpr const char* to_text(exchange e) {
     return names[static_cast<int>(e)];
 }
 
-/// Slice `slice` of `slices` equal ones of a parameter's elements (of each of its shards, where it is split over devices).
+/// Slice `slice` of `slices` equal ones of a parameter's elements (of each of its shards, where it is split over
+/// devices).
 struct gradient_slice {
     int parameter = 0;
     int slice = 0;
@@ -41,8 +43,8 @@ struct gradient_slice {
     }
 };
 
-/// Gradients that travel together. Of those that the same devices hold copies of, cut alike, each member sums all with one task and updates all
-/// with one: one collective, however many they are.
+/// Gradients that travel together. Of those that the same devices hold copies of, cut alike, each member sums all with
+/// one task and updates all with one: one collective, however many they are.
 struct message {
     exchange how = exchange::sliced;
     int server = 0; ///< which of the members it is, counted from 0 and around
@@ -71,27 +73,30 @@ constexpr const char* to_text(sync_time t) { return t == sync_time::ready ? "rea
 struct synchronization {
     std::vector<message> messages; ///< in order of issue, which is the same on all devices: none overtakes another
     sync_time sum_at = sync_time::ready;
-    /// after_backward: what is summed waits (each member keeps its slice, or the whole sum if it updates its whole copy) until all gradients are
-    /// there; with ready, summing and updating are one.
+    /// after_backward: what is summed waits (each member keeps its slice, or the whole sum if it updates its whole
+    /// copy) until all gradients are there; with ready, summing and updating are one.
     sync_time update_at = sync_time::ready;
-    /// What goes to a server and back (each such message is a push of every member, an update and a pull) waits in a queue of its server's and leaves
-    /// when it can, that of the layer that comes first forward before others; no message waits for one issued before it, and no step for messages
-    /// of the step before, but for those of the parameters that it reads. Sums keep their order of summands. Without effect on messages that have
-    /// no server, on updates that wait for all gradients, and where a backend has no such queues (then messages go in their order).
+    /// What goes to a server and back (each such message is a push of every member, an update and a pull) waits in a
+    /// queue of its server's and leaves when it can, that of the layer that comes first forward before others; no
+    /// message waits for one issued before it, and no step for messages of the step before, but for those of the
+    /// parameters that it reads. Sums keep their order of summands. Without effect on messages that have no server, on
+    /// updates that wait for all gradients, and where a backend has no such queues (then messages go in their order).
     bool urgent_first = false;
-    /// Parameters are stored as slices, one on each device that needs them, gathered before an operator's tasks forward and again before those
-    /// backward, and given up after them (ZeRO stage 3).
+    /// Parameters are stored as slices, one on each device that needs them, gathered before an operator's tasks forward
+    /// and again before those backward, and given up after them (ZeRO stage 3).
     bool shards_parameters = false;
     /// k > 0: every copy is updated from its own device's gradients alone, and every k steps the copies are averaged.
     int average_every = 0;
-    /// What copies of a parameter exchange of its gradients: each device compresses its own and sends that to all others, (n-1) times compression_setting::words()
-    /// words of n devices, and each adds up what all have sent. Messages are all_reduce then. What a device leaves out it keeps for the next step.
+    /// What copies of a parameter exchange of its gradients: each device compresses its own and sends that to all
+    /// others, (n-1) times compression_setting::words() words of n devices, and each adds up what all have sent.
+    /// Messages are all_reduce then. What a device leaves out it keeps for the next step.
     compression compress = compression::none;
     int compress_block = usual_block;    ///< elements that share a scale
     int keep_one_in = usual_keep_one_in; ///< compression::top_k sends one of so many elements
 
-    /// In a plan of several steps: parameters miss the gradients of at most so many steps before. What a step sums waits until that many further
-    /// steps have gone backward, or the plan has ended, and its update is then that of its own step; no gradient is left out.
+    /// In a plan of several steps: parameters miss the gradients of at most so many steps before. What a step sums
+    /// waits until that many further steps have gone backward, or the plan has ended, and its update is then that of
+    /// its own step; no gradient is left out.
     int staleness = 0;
 
     constexpr compression_setting setting() const { return {compress, compress_block, keep_one_in}; }

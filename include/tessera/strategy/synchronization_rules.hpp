@@ -212,7 +212,8 @@ constexpr problem check_stale(const graph_view& g, const strategy_view& s, const
     return detail::broken(rule::staleness_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
 }
 
-/// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here each device has all of it.
+/// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here
+/// each device has all of it.
 constexpr problem check_compressed(const graph_view& g, const strategy_view& s, const optimizer& how) {
     if (s.sync == nullptr || s.sync->compress == compression::none || !takes_norms(how)) {
         return {};

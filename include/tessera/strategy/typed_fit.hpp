@@ -62,7 +62,8 @@ constexpr problem split_loops(const description& d, const operand& o, const tens
     return {};
 }
 
-/// How a layout that is given differs from one that the operator's shards have. Of an input the borders that windows read besides may be missing: they are fetched.
+/// How a layout that is given differs from one that the operator's shards have. Of an input the borders that windows
+/// read besides may be missing: they are fetched.
 constexpr problem compare_layouts(const tensor_layout& given, const tensor_layout& needed_layout, int which,
                                   bool is_input) {
     for (int k = 0; k < given.extents.rank; ++k) {
@@ -93,8 +94,8 @@ constexpr problem compare_layouts(const tensor_layout& given, const tensor_layou
 
 } // namespace detail
 
-/// The configuration under which an operator's inputs and its output have these layouts, the inputs' in order and the output's last. What the output says
-/// of devices and copies holds.
+/// The configuration under which an operator's inputs and its output have these layouts, the inputs' in order and the
+/// output's last. What the output says of devices and copies holds.
 TESSERA_VECTOR_CONSTEXPR fitted_configuration fit_configuration(const description& d,
                                                                 const std::vector<tensor_layout>& given) {
     fitted_configuration f;
@@ -170,7 +171,8 @@ struct fitted_numbers {
 
 } // namespace detail
 
-/// The configuration of Op that Layouts make: of its inputs in order, then of its output. Does not compile where there is none.
+/// The configuration of Op that Layouts make: of its inputs in order, then of its output. Does not compile where there
+/// is none.
 template <class Op, class... Layouts>
 struct fitted {
     static TESSERA_VECTOR_CONSTEXPR fitted_configuration make() {

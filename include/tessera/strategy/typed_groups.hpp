@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of parameters by layers that are types: ts::with_groups(ts::adamw{}, ts::group<conv1>{.rate = 0.1F}, ts::group<ts::biases_and_norms>{.decay = 0}).
+// Groups of parameters by layers that are types: ts::with_groups(ts::adamw{}, ts::group<conv1>{.rate = 0.1F},
+// ts::group<ts::biases_and_norms>{.decay = 0}).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,8 +16,9 @@ namespace tessera {
 /// In a group: all parameters of less than two dimensions, which are biases and what norms multiply with and add.
 struct biases_and_norms;
 
-/// The parameters of some layers, or of instance<layer, n> where a layer is repeated: their learning rate and their weight decay are
-/// multiplied by these factors, and their steps are scaled by LARS' or LAMB's trust ratio, or not. Layers that share a parameter share it in a group too.
+/// The parameters of some layers, or of instance<layer, n> where a layer is repeated: their learning rate and their
+/// weight decay are multiplied by these factors, and their steps are scaled by LARS' or LAMB's trust ratio, or not.
+/// Layers that share a parameter share it in a group too.
 template <class... Layers>
 struct group {
     float rate = 1;
@@ -119,8 +121,8 @@ struct grouped_optimizer : optimizer {
     }
 };
 
-/// An optimizer with groups of parameters. A parameter in several groups has the factors of all. Throws tessera::error for more than
-/// most_parameter_groups layers and paths.
+/// An optimizer with groups of parameters. A parameter in several groups has the factors of all. Throws tessera::error
+/// for more than most_parameter_groups layers and paths.
 template <class... Groups>
 constexpr grouped_optimizer<Groups...> with_groups(const optimizer& how, const Groups&... groups) {
     grouped_optimizer<Groups...> made{how};

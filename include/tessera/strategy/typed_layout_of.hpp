@@ -61,7 +61,8 @@ constexpr operand_place find_operand_of(const graph_view& g, operand_kind kind, 
     return at;
 }
 
-/// Where an operand is found, or the compile error that it is not. Without the strategy, which a message would print at every step.
+/// Where an operand is found, or the compile error that it is not. Without the strategy, which a message would print at
+/// every step.
 template <class Net, index_t Batch, class Layer, operand_kind Kind, int Slot>
 struct named_operand {
     static constexpr operand_place place = find_operand_of<Layer>(describe<Net, Batch>(), Kind, Slot);
@@ -104,7 +105,8 @@ struct layer_layout {
 
 } // namespace detail
 
-// Of a whole batch; where it is cut into micro-batches, each of them is split as the whole is. Layer is a layer of the network, or instance<Layer, 2> where it has several of a name.
+// Of a whole batch; where it is cut into micro-batches, each of them is split as the whole is. Layer is a layer of the
+// network, or instance<Layer, 2> where it has several of a name.
 
 /// The layout of what a layer makes: one summand for each shard of its reduction.
 template <class Net, class Strategy, class Layer>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a layer, or a chain of layers, is split that runs by itself: its options as a strategy, and, where extents<> say what it reads, the rules
-// that they break as compile errors.
+// How a layer, or a chain of layers, is split that runs by itself: its options as a strategy, and, where extents<> say
+// what it reads, the rules that they break as compile errors.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -115,8 +115,8 @@ struct part_graph<Op, shape_list<Shapes...>> {
     static constexpr auto stored = make();
 };
 
-/// Refuses at compile time, naming the layer, the dimension and the numbers, what a part with its inputs and splits breaks. How many devices
-/// there are is known only when it runs.
+/// Refuses at compile time, naming the layer, the dimension and the numbers, what a part with its inputs and splits
+/// breaks. How many devices there are is known only when it runs.
 template <class Op, class Shapes, class... Options>
 struct check_part {
     using built = part_graph<Op, Shapes>;
@@ -157,7 +157,8 @@ struct check_part {
     static constexpr bool ok = test();
 };
 
-/// How Op is split by Options (splits, entries of a strategy, layouts), for inputs that are known when the program runs.
+/// How Op is split by Options (splits, entries of a strategy, layouts), for inputs that are known when the program
+/// runs.
 template <class Op, class... Options>
 struct part_options {
     using apart = options_apart<shape_list<>, Options...>;

@@ -188,7 +188,9 @@ struct strategy_writer {
     template <class Others>
     constexpr void apply_to_others() {
         for (int op = 0; op < g.op_count && !s->refused; ++op) {
-            touched[op] ? void() : configure<Others>(op, -1);
+            if (!touched[op]) {
+                configure<Others>(op, -1);
+            }
         }
     }
 

@@ -48,8 +48,8 @@ struct runnable {
     void* context = nullptr;
 };
 
-/// One operand of a shard: elements of `region` (global coordinates), dense, last dimension fastest. Null where the task
-/// does not touch it.
+/// One operand of a shard: elements of `region` (global coordinates), dense, last dimension fastest. Null where the
+/// task does not touch it.
 struct tile_view {
     void* data = nullptr;
     box region;
@@ -58,9 +58,9 @@ struct tile_view {
 /// One pass of the nests [first_nest, last_nest] of an operator over the loop ranges of a shard.
 ///
 /// forward, evaluate: reads value[reads], overwrites value[write] with the (partial) result of this shard alone.
-/// backward*: for every operand o in `emits`, overwrites gradient[o] with this shard's contribution over its region, from
-/// gradient[output] (and gradient[intermediate] where one flows) and the values in the operands' gradient_reads. The gradient
-/// of a loss's output is `loss_scale` for every element and has no tile.
+/// backward*: for every operand o in `emits`, overwrites gradient[o] with this shard's contribution over its region,
+/// from gradient[output] (and gradient[intermediate] where one flows) and the values in the operands' gradient_reads.
+/// The gradient of a loss's output is `loss_scale` for every element and has no tile.
 struct compute_call {
     const description* d = nullptr;
     op_attributes attributes;

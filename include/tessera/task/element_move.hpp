@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// From one array to another. The first `kept` loops give every element of the target that is written once; what the others run over is added up.
+/// From one array to another. The first `kept` loops give every element of the target that is written once; what the
+/// others run over is added up.
 struct element_move {
     int loops = 0;
     int kept = 0;
@@ -41,13 +42,15 @@ void clip(const operand& o, interval* ranges);
 
 constexpr index_t distance(index_t stride) { return stride < 0 ? -stride : stride; }
 
-/// Loops [first, last) from the longest stride to the shortest, those that go on where the next inner one ends being one with it.
+/// Loops [first, last) from the longest stride to the shortest, those that go on where the next inner one ends being
+/// one with it.
 void join_loops(element_move& m, int first, int last, const index_t* by);
 
 } // namespace detail
 
-/// The move from operand `from`, of which an array over `from_region` is at hand, to operand `to`, over `to_region`: forward from an input to the output,
-/// backward from the output's gradient to an input's. Indices of several loops must lie inside their tensors.
+/// The move from operand `from`, of which an array over `from_region` is at hand, to operand `to`, over `to_region`:
+/// forward from an input to the output, backward from the output's gradient to an input's. Indices of several loops
+/// must lie inside their tensors.
 element_move move_between(const description& d, int from, const box& from_region, int to, const box& to_region,
                           const interval* shard);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend offers, as a list of types: a row is made, and the kernels that it names are instantiated, where a table takes it up.
+// What a backend offers, as a list of types: a row is made, and the kernels that it names are instantiated, where a
+// table takes it up.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/op/record.hpp"
 
 #include <array>
-#include <span>
-#include <vector>
 
 namespace tessera {
 
@@ -39,18 +38,6 @@ constexpr auto rows_among(row_list<Row...>) {
     };
     (take(Row{}), ...);
     return made;
-}
-
-/// Of rows that are made, those of the operators in a set.
-template <class Set, class Value>
-std::vector<const Value*> made_rows_among(std::span<const Value* const> all) {
-    std::vector<const Value*> some;
-    for (const Value* const row : all) {
-        if (Set::has(*row->of)) {
-            some.push_back(row);
-        }
-    }
-    return some;
 }
 
 } // namespace tessera

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of calls against its plan: 200 random strategies, and lists with a defect, which the same checks must refuse.
+// The list of calls against its plan: 200 random strategies, and lists with a defect, which the same checks must
+// refuse.
 #include "support/cuda_lists.hpp"
 #include "support/networks.hpp"
 #include "support/planned.hpp"
@@ -476,7 +477,8 @@ TEST_CASE("a relu goes with the product or convolution before it, where it can, 
     CHECK(count_of(with.list, "cudnnConvolutionBackwardBias") == 0);    // which come with their weights'
     CHECK(with.p.arena_bytes[0] <= without.p.arena_bytes[0]);           // in place
     CHECK(ts::cuda::to_text(with.list, with.p, g.view()).find(" bias relu") != std::string::npos);
-    // A split of the sums leaves a partial result, which has to be added up first; data parallel splits keep the fusion.
+    // A split of the sums leaves a partial result, which has to be added up first; data parallel splits keep the
+    // fusion.
     ts::strategy partial(g.view());
     partial.ops[5].degree[2] = 2;
     const listed split = make_listed(g.view(), partial, 2, {0, 0}, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose text is made of expressions: NVRTC compiles it, and the same text, compiled for the processor, computes what the expressions say; an
-// operator of one's own runs on this backend as the library's do.
+// Kernels whose text is made of expressions: NVRTC compiles it, and the same text, compiled for the processor, computes
+// what the expressions say; an operator of one's own runs on this backend as the library's do.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/one_operator.hpp"

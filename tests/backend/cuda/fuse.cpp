@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused expressions on the CUDA backend whose calls the processor interprets: the text of their kernels is made while the plan is bound.
+// Fused expressions on the CUDA backend whose calls the processor interprets: the text of their kernels is made while
+// the plan is bound.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/expression_networks.hpp"

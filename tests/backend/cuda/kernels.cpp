@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the kernels: NVRTC compiles it for every architecture that this toolkit and CUDA 12.8 have in common, without a GPU.
+// The text of the kernels: NVRTC compiles it for every architecture that this toolkit and CUDA 12.8 have in common,
+// without a GPU.
 #include "support/cuda_emulation.hpp"
 
 #include "tessera/backend/cuda/issue/module.hpp"
@@ -101,7 +102,8 @@ TEST_CASE("the text of each operator needs that of no other") {
     for (const cuda::operator_row* const row : cuda::operator_rows) {
         CAPTURE(row->of->name);
         if (row->code == nullptr && row->text != nullptr && generated++ % 8 != 0) {
-            continue; // what is made of expressions and nests is made in one way: every eighth, for each takes NVRTC 2 s
+            // what is made of expressions and nests is made in one way: every eighth, for each takes NVRTC 2 s
+            continue;
         }
         const std::string text = row->code != nullptr ? row->code : row->text != nullptr ? row->text() : "";
         if (!text.empty() && known.insert(text).second) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose text is made of loop nests: NVRTC compiles it, and the same text, compiled for the processor, gives the reference's numbers under random
-// splits, forward and backward, in fp32 and in bf16.
+// Kernels whose text is made of loop nests: NVRTC compiles it, and the same text, compiled for the processor, gives the
+// reference's numbers under random splits, forward and backward, in fp32 and in bf16.
 #include "op/nests.hpp"
 #include "support/behind_products.hpp"
 #include "support/cuda_instances.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN, infinities, denormal numbers and zeros of either sign in every row of the operator table, as calls that the interpreter runs, against
-// the reference backend on the same plan; and updates that would not be finite.
+// NaN, infinities, denormal numbers and zeros of either sign in every row of the operator table, as calls that the
+// interpreter runs, against the reference backend on the same plan; and updates that would not be finite.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/networks.hpp"
@@ -22,8 +22,8 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-/// Sums of products, in which zeros from outside an image or a part meet an infinity, and normalizations from other moments than the reference's:
-/// they may have NaN where the reference has an infinity or a number.
+/// Sums of products, in which zeros from outside an image or a part meet an infinity, and normalizations from other
+/// moments than the reference's: they may have NaN where the reference has an infinity or a number.
 bool spreads(ts::op_kind kind) {
     return kind == ts::op_kind::conv2d || kind == ts::op_kind::conv3d || kind == ts::op_kind::transposed_conv2d ||
            kind == ts::op_kind::linear || kind == ts::op_kind::expert_linear || kind == ts::op_kind::matmul ||

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On a GPU: the numbers of one device, with up to 8 virtual shards on one card. Without one, all of it is skipped, and says so.
+// On a GPU: the numbers of one device, with up to 8 virtual shards on one card. Without one, all of it is skipped, and
+// says so.
 #include "support/cuda_runs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table: every row under random splits, as calls that the interpreter runs, against the reference backend on the same
-// plan; and against what the vendors' libraries say of the calls, as far as they say it without a GPU.
+// The operator table: every row under random splits, as calls that the interpreter runs, against the reference backend
+// on the same plan; and against what the vendors' libraries say of the calls, as far as they say it without a GPU.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/known_operators.hpp"

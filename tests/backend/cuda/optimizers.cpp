@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every optimizer as CUDA's kernels, run on the processor: under random strategies and all synchronization policies the numbers of one device.
+// Every optimizer as CUDA's kernels, run on the processor: under random strategies and all synchronization policies the
+// numbers of one device.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/own_optimizers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator of one's own whose record brings a row for CUDA, with kernels of its own: under random splits it computes what its loops on the
-// reference backend do.
+// An operator of one's own whose record brings a row for CUDA, with kernels of its own: under random splits it computes
+// what its loops on the reference backend do.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/one_operator.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines as lists of calls compute what one device computes that runs the same micro-batches, whatever the schedule and the placement
-// of the devices on GPUs. TESSERA_STRATEGIES=300 runs as many for every network.
+// Pipelines as lists of calls compute what one device computes that runs the same micro-batches, whatever the schedule
+// and the placement of the devices on GPUs. TESSERA_STRATEGIES=300 runs as many for every network.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/sweep_check.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The canonical texts of several hundred random plans as they leave planning, unbound and bound with the list of calls, by a number each: they stay
-// what they are when the inside of planning changes. The numbers are in recorded_plans.golden.txt; TESSERA_UPDATE_GOLDENS writes the file.
-// TESSERA_PLAN=n prints the whole text of plan n. TESSERA_HOST_PLANS=file writes the numbers of plans that the host backend binds, whose formats
-// depend on the processor and on oneDNN, for comparing two trees on one machine.
+// The canonical texts of several hundred random plans as they leave planning, unbound and bound with the list of calls,
+// by a number each: they stay what they are when the inside of planning changes. The numbers are in
+// recorded_plans.golden.txt; TESSERA_UPDATE_GOLDENS writes the file. TESSERA_PLAN=n prints the whole text of plan n.
+// TESSERA_HOST_PLANS=file writes the numbers of plans that the host backend binds, whose formats depend on the
+// processor and on oneDNN, for comparing two trees on one machine.
 #include "support/canonical_plan.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/random_pairs.hpp"

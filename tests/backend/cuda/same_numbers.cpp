@@ -62,8 +62,8 @@ TEST_CASE("networks in tf32 and bf16 give the numbers of one device in that prec
         ts::describe<test_networks::lenet5::network>(4), ts::describe<test_networks::residual_net::network>(4),
         ts::describe<test_networks::mlp::network>(8), ts::describe<test_networks::transformer::network>(4)};
     constexpr double allowed_loss[] = {1e-5, 2e-3, 2e-2};
-    // Of all gradients together, in the first step and in the second. Of elements that rounding makes equal, or other, a window of
-    // LeNet's pools may find another maximum, and its gradient goes elsewhere.
+    // Of all gradients together, in the first step and in the second. Of elements that rounding makes equal, or other,
+    // a window of LeNet's pools may find another maximum, and its gradient goes elsewhere.
     constexpr double allowed_joint[][2] = {{1e-4, 1e-4}, {5e-3, 1e-2}, {3e-2, 5e-2}};
     constexpr double with_pools = 0.1;
     double worst[3][2] = {};

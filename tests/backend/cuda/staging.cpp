@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a convolution or a pool is computed on a padded copy: only where cuDNN, which pads both sides alike, cannot do without. And how
-// inputs of bf16 come to the GPU: as the caller has them, of fp32.
+// When a convolution or a pool is computed on a padded copy: only where cuDNN, which pads both sides alike, cannot do
+// without. And how inputs of bf16 come to the GPU: as the caller has them, of fp32.
 #include "support/cuda_lists.hpp"
 #include "support/one_operator.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronization policies as lists of calls: the numbers of one device, on one GPU and on several; what cannot run is refused.
+// Synchronization policies as lists of calls: the numbers of one device, on one GPU and on several; what cannot run is
+// refused.
 #include "support/cuda_instances.hpp"
 #include "support/cuda_lists.hpp"
 #include "support/planned.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trainer on the host leaves as it was for the thread that calls it: how many threads OpenMP gives it, and its cores. That <omp.h>
-// may come after the library's headers is shown by its compiling.
+// What a trainer on the host leaves as it was for the thread that calls it: how many threads OpenMP gives it, and its
+// cores. That <omp.h> may come after the library's headers is shown by its compiling.
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"
 

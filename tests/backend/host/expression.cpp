@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are made of expressions, on every instruction set: each function against the standard library's in double, gradients against the
-// reference, at ordinary numbers and at those that are special.
+// Kernels that are made of expressions, on every instruction set: each function against the standard library's in
+// double, gradients against the reference, at ordinary numbers and at those that are special.
 #include "op/differences.hpp"
 
 #include "tessera/backend/host/kernels/expression.hpp"
@@ -40,7 +40,8 @@ double exact(const formula& f, int which, const double* leaves) {
     return *loop(1, [&](int leaf, double* to) { *to = leaves[leaf]; });
 }
 
-/// How far a float is off, in parts of what it should be and a bit more; infinite where one is NaN and the other is not.
+/// How far a float is off, in parts of what it should be and a bit more; infinite where one is NaN and the other is
+/// not.
 double error_of(float found, double expected) {
     if (std::isnan(expected) || std::isinf(static_cast<float>(expected))) {
         const auto rounded = static_cast<float>(expected);

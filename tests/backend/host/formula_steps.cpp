@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas whose nodes run one after the other: the numbers are those of the nodes in double, whatever the count, also where gradients take the
-// memory of what they are made of.
+// Formulas whose nodes run one after the other: the numbers are those of the nodes in double, whatever the count, also
+// where gradients take the memory of what they are made of.
 #include "tessera/backend/host/op/formula_steps.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/expression/compose.hpp"

@@ -688,7 +688,8 @@ TEST_CASE("each kernel says what is too large for it") {
     CHECK(!k::fits(conv(33, 256)));
     CHECK(k::fits(conv(90, 91)));
     CHECK(!k::fits(conv(91, 91)));
-    // Places in a plane of all channels are ints: 32 x 2000 x 2000 x 16 floats are fewer than 2^31, 34 x 2000 x 2000 x 16 more.
+    // Places in a plane of all channels are ints: 32 x 2000 x 2000 x 16 floats are fewer than 2^31, 34 x 2000 x 2000 x
+    // 16 more.
     k::conv_shape large{.blocks = 1,
                         .in_channels = 32,
                         .in_height = 2000,

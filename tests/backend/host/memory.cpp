@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a session share their memory on the host: what another plan, or anything, has left in the arenas reaches no number, in any format.
+// Plans of a session share their memory on the host: what another plan, or anything, has left in the arenas reaches no
+// number, in any format.
 #include "support/networks.hpp"
 #include "support/same_numbers.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of several parameters on the host: what lies side by side is updated in one pass, with the bits of one by one.
+// Messages of several parameters on the host: what lies side by side is updated in one pass, with the bits of one by
+// one.
 #include "support/planned.hpp"
 #include "support/refusal.hpp"
 #include "support/same_numbers.hpp"
@@ -39,8 +40,7 @@ struct trained {
         for (const ts::task& t : p.tasks) {
             if (t.kind == ts::task_kind::update && !t.parts.empty()) {
                 all.push_back(
-                    ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), how)
-                        .passes());
+                    ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), how).passes());
             }
         }
         return all;

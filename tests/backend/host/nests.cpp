@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that follow from loop nests, on every instruction set, over whole operators and over parts of their loops, against the reference in double.
+// Kernels that follow from loop nests, on every instruction set, over whole operators and over parts of their loops,
+// against the reference in double.
 #include "op/nests.hpp"
 #include "op/harness.hpp"
 

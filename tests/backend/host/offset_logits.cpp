@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits with an offset that all of them share: the loss keeps its digits, whole and with the classes split, on the reference and the host.
+// Logits with an offset that all of them share: the loss keeps its digits, whole and with the classes split, on the
+// reference and the host.
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/host.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the host computes a pass of an operator, whole and in shards, against the reference loops in double precision.
+// Every way in which the host computes a pass of an operator, whole and in shards, against the reference loops in
+// double precision.
 #include "support/host_operators.hpp"
 
 #include <doctest/doctest.h>
@@ -203,7 +204,8 @@ TEST_CASE("windows up to the limits of the kernels, and past each of them, give 
     }
 }
 
-// oneDNN takes tensors of one channel for either of two formats, and the one it takes decides how much scratch memory it wants.
+// oneDNN takes tensors of one channel for either of two formats, and the one it takes decides how much scratch memory
+// it wants.
 TEST_CASE("convolutions of one channel stay in the scratch memory that their plan has") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         random_numbers random{seed};

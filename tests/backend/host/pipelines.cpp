@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines on the host backend compute what one device computes that runs the same micro-batches, in estimated and random formats.
-// TESSERA_STRATEGIES=300 runs as many for every network.
+// Pipelines on the host backend compute what one device computes that runs the same micro-batches, in estimated and
+// random formats. TESSERA_STRATEGIES=300 runs as many for every network.
 #include "support/host_formats.hpp"
 #include "support/sweep_check.hpp"
 

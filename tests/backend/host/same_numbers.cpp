@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any legal strategy computes on the host backend what one device computes, whatever implementations and memory formats are
-// chosen: estimated ones in even runs, random ones in odd ones. TESSERA_STRATEGIES=300 runs as many for every network.
+// Any legal strategy computes on the host backend what one device computes, whatever implementations and memory formats
+// are chosen: estimated ones in even runs, random ones in odd ones. TESSERA_STRATEGIES=300 runs as many for every
+// network.
 #include "support/host_formats.hpp"
 #include "support/sweep_check.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small versions of the networks in examples/zoo train on the host, under random strategies as they do on one device. Each gets as
-// many strategies as TESSERA_STRATEGIES says, or one; benchmarks/same_numbers/zoo.cpp runs more.
+// Small versions of the networks in examples/zoo train on the host, under random strategies as they do on one device.
+// Each gets as many strategies as TESSERA_STRATEGIES says, or one; benchmarks/same_numbers/zoo.cpp runs more.
 #include "support/small_zoo.hpp"
 
 #include "tessera/backend/host/backend.hpp"

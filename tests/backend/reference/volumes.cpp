@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools of volumes by the reference's loops, against loops that are written out here without any description.
+// Convolutions and pools of volumes by the reference's loops, against loops that are written out here without any
+// description.
 #include "op/harness.hpp"
 #include "support/known_operators.hpp"
 

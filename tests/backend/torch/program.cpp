@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as programs for torch.distributed: what the text says, what is refused and by which words, that exchanges bring every shard all that it
-// reads. (That they train to the same losses is tests/torch/train.py's, which needs torch.)
+// Plans as programs for torch.distributed: what the text says, what is refused and by which words, that exchanges bring
+// every shard all that it reads. (That they train to the same losses is tests/torch/train.py's, which needs torch.)
 #include "support/networks.hpp"
 #include "support/random_strategy.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy that the compiler finds, printed, and what moves where it splits two layers differently: with the one header, or with those that
-// it is made of.
+// A strategy that the compiler finds, printed, and what moves where it splits two layers differently: with the one
+// header, or with those that it is made of.
 #ifdef TESSERA_SINGLE_HEADER
 #include <tessera_core.hpp>
 #else

@@ -86,7 +86,8 @@ TEST_CASE("data parallel: one task for every pass and device, and the gradients'
     }
 }
 
-/// Twice, forward and backward, everyone has the sum of what all made: few devices fetch each other's parts, of more each sums a slice and hands it to the others.
+/// Twice, forward and backward, everyone has the sum of what all made: few devices fetch each other's parts, of more
+/// each sums a slice and hands it to the others.
 template <ts::index_t Channels>
 void check_statistics(int n) {
     const ts::graph g = ts::describe<with_norm<Channels>>(24);
@@ -148,8 +149,8 @@ TEST_CASE("expert parallel: an all-to-all before and after the experts, whose we
         }
         const ts::plan p = planned(g.view(), s, n);
         CAPTURE(n);
-        // Of the experts' rows, which every device had for its own samples, each gets those of its experts from the others; back
-        // again after them; and the gradients the same ways.
+        // Of the experts' rows, which every device had for its own samples, each gets those of its experts from the
+        // others; back again after them; and the gradients the same ways.
         const ts::index_t rows = batch * 8 * 5 * 4;
         CHECK(copied(p) == 4 * rows * (n - 1) / n);
         const ts::index_t gates = 4 * 5 + 4 + 5 * 5 + 5; // and the layer before
@@ -176,8 +177,9 @@ TEST_CASE("model parallel: weights stay where they are, activations and their gr
         for (const ts::task& t : p.tasks) {
             CHECK((t.kind != task_kind::update || t.slices == 1));
         }
-        // Forward: everyone's hidden features to everyone, the logits to device 0. Backward: the logits' gradient from device 0
-        // to each shard; n whole gradients of the hidden features, of which each shard fetches its slice from the others.
+        // Forward: everyone's hidden features to everyone, the logits to device 0. Backward: the logits' gradient from
+        // device 0 to each shard; n whole gradients of the hidden features, of which each shard fetches its slice from
+        // the others.
         const ts::index_t hidden = batch * 12 * 4;
         const ts::index_t logits = batch * 6 * 4;
         const ts::index_t forward = (n - 1) * hidden + logits * (n - 1) / n;

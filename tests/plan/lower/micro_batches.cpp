@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-batches, stages and recomputation in plans: what they need of memory, what is refused, and which broken sums are caught.
+// Micro-batches, stages and recomputation in plans: what they need of memory, what is refused, and which broken sums
+// are caught.
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower/lower.hpp"
 #include "tessera/search/pipeline.hpp"
@@ -19,7 +20,8 @@ using ts::task_kind;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Sixteen equal layers whose activations outweigh their parameters; each but the last reads backward what it read forward.
+/// Sixteen equal layers whose activations outweigh their parameters; each but the last reads backward what it read
+/// forward.
 constexpr int layers = 16;
 constexpr index_t features = 16;
 struct layer : ts::linear<features> {};
@@ -70,7 +72,8 @@ TEST_CASE(
         const index_t own = layers / k; // tiles of one micro-batch in a stage: what its layers read
         for (int d = 0; d < k; ++d) {
             CAPTURE(d);
-            // Besides: gradients on their way, what the next stage fetches, a loss's tiles and the parameters' gradients.
+            // Besides: gradients on their way, what the next stage fetches, a loss's tiles and the parameters'
+            // gradients.
             const index_t more = 5 * tile + 3 * own * (features * features + features) * 4;
             CHECK(all[at(d)] >= m * own * tile);
             CHECK(all[at(d)] <= m * own * tile + m * tile + more);
@@ -97,7 +100,8 @@ TEST_CASE(
             again += t.what == ts::pass::recompute && t.kind == task_kind::compute ? 1 : 0;
             CHECK((t.what != ts::pass::recompute || !keeps_last || t.micro_batch != 3));
         }
-        // Of the four layers of a stage the last one's output is read by the next stage alone, in the last stage by the loss.
+        // Of the four layers of a stage the last one's output is read by the next stage alone, in the last stage by the
+        // loss.
         CHECK(again == (keeps_last ? 3 : 4) * (4 * 3 + 1));
     }
 }

@@ -72,8 +72,8 @@ TEST_CASE("tied layers that are split differently: gradients move in proportion 
         for (const int n : {4, 8, 16, 32}) {
             CAPTURE(n);
             CAPTURE(clip);
-            // Halves of the channels, each on n / 2 devices: these share out the sums of both layers' contributions, put
-            // their halves together, and the output layer's copies take the rest.
+            // Halves of the channels, each on n / 2 devices: these share out the sums of both layers' contributions,
+            // put their halves together, and the output layer's copies take the rest.
             const ts::plan p = planned(g.view(), apart(g.view(), 2, n / 2), n, o);
             CHECK(gradients(g.view(), p) == (n - 1 + n / 2 - 1) * table + (n / 2 - 1) * table + (n - 1) * table);
         }

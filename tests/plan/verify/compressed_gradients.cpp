@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans with compressed gradients: random strategies are sound, and a plan in which a code or what is left out goes astray is refused.
+// Plans with compressed gradients: random strategies are sound, and a plan in which a code or what is left out goes
+// astray is refused.
 #include "support/networks.hpp"
 #include "support/planned.hpp"
 #include "support/random_strategy.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of whole parameters (LARS, LAMB) in plans of random strategies and of every policy: each element of a parameter is counted once, updates read all
-// parts, and a plan in which one is dropped, doubled or taken for another is refused.
+// Norms of whole parameters (LARS, LAMB) in plans of random strategies and of every policy: each element of a parameter
+// is counted once, updates read all parts, and a plan in which one is dropped, doubled or taken for another is refused.
 #include "support/networks.hpp"
 #include "support/planned.hpp"
 #include "support/policies.hpp"
@@ -35,7 +35,8 @@ subject made(ts::graph network, const ts::strategy& s, int devices, const ts::op
     return x;
 }
 
-/// Plans of several networks (one with tied layers, whose shards overlap), strategies and policies, of both optimizers with and without clipping.
+/// Plans of several networks (one with tied layers, whose shards overlap), strategies and policies, of both optimizers
+/// with and without clipping.
 std::vector<subject> subjects() {
     namespace n = test_networks;
     const std::vector<ts::optimizer> ways{ts::lars{}, ts::lamb{}, ts::optimizer(ts::lars{}, 1.0F),

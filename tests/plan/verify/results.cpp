@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan must make, as the verifier asks for it: copies of a parameter that are updated each by itself are averaged.
+// What a plan must make, as the verifier asks for it: copies of a parameter that are updated each by itself are
+// averaged.
 #include "support/damaged_plan.hpp"
 #include "support/planned.hpp"
 

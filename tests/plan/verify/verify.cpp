@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of random strategies are sound; broken ones are refused. What a mutation does to the order of tasks is judged by a
-// transitive closure that shares nothing with the verifier.
+// Plans of random strategies are sound; broken ones are refused. What a mutation does to the order of tasks is judged
+// by a transitive closure that shares nothing with the verifier.
 #include "tessera/net/graph_builder.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/plan/lower/lower.hpp"
@@ -147,8 +147,8 @@ std::vector<touch> touches(const ts::plan& p) {
     return all;
 }
 
-/// True if every two tasks that touch an element, one of them writing, come in the order that `original` lists them, and
-/// tiles that share bytes of an arena are used one after the other.
+/// True if every two tasks that touch an element, one of them writing, come in the order that `original` lists them,
+/// and tiles that share bytes of an arena are used one after the other.
 bool keeps_order(const ts::plan& p, const std::vector<touch>& all) {
     const closure c(p);
     if (c.cyclic) {

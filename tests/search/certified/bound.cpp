@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds of strategies under the additive model: against all placements of small networks, and against what searches find.
+// Bounds of strategies under the additive model: against all placements of small networks, and against what searches
+// find.
 #include "tessera/search/certified/bound.hpp"
 
 #include "examples/networks.hpp"

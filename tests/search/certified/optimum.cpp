@@ -120,8 +120,8 @@ TEST_CASE(
         search::solve_modelled(problem.costs, search::detail::most_held(g.view(), problem, 0), used * 99 / 100);
     CHECK(less.cost > one.model.cost);
     CHECK(less.used <= used * 99 / 100);
-    // By the model it would fit, but what is gathered comes on top: the next best is tried, then what needs little, and what is left
-    // is refused with what would do.
+    // By the model it would fit, but what is gathered comes on top: the next best is tried, then what needs little, and
+    // what is left is refused with what would do.
     CHECK(!search::fits(g.view(), linked(4, used * 104 / 100, 400), one.best));
     const ts::index_t would_do = told(g.view(), used * 104 / 100);
     REQUIRE(would_do > used * 104 / 100);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that the certified search says would do, given to it: every network of the zoo, several batches. Networks of many operators are
-// left to TESSERA_WHOLE_ZOO=1, which takes minutes: here they stand for themselves with few layers.
+// The memory that the certified search says would do, given to it: every network of the zoo, several batches. Networks
+// of many operators are left to TESSERA_WHOLE_ZOO=1, which takes minutes: here they stand for themselves with few
+// layers.
 #include "tessera/search/certified/optimum.hpp"
 
 #include "examples/zoo/zoo.hpp"

@@ -21,7 +21,8 @@ index_t simulated(const ts::graph_view& g, const ts::strategy& s, const ts::clus
     return ts::simulation::simulate(g, ts::lower(g, s.view(), on.devices()), on).makespan;
 }
 
-/// Random strategies for a part, priced there and, repeated, on the whole machine: how far the worst price is off, relative.
+/// Random strategies for a part, priced there and, repeated, on the whole machine: how far the worst price is off,
+/// relative.
 double worst_price(const ts::graph& network, const ts::cluster& on, int devices, bool collectives) {
     const ts::graph_view g = network.view();
     const int copies = on.devices() / devices;

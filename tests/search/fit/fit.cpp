@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest strategy that fits: against every strategy of small spaces, each planned and simulated, under tight limits, and beside data
-// parallelism.
+// The fastest strategy that fits: against every strategy of small spaces, each planned and simulated, under tight
+// limits, and beside data parallelism.
 #include "tessera/search/fit/fit.hpp"
 
 #include "support/refusal.hpp"

@@ -129,7 +129,8 @@ TEST_CASE("grid: one stage on one device: idle time is not negative, and updates
             CHECK(cost.bubble < cost.without_updates / 20);
             return static_cast<double>(cost.makespan - cost.without_updates - on.class_of(0).launch);
         };
-        // A gradient read and a parameter written; with Adam's two states each read and written: 2 and 6 times the bytes.
+        // A gradient read and a parameter written; with Adam's two states each read and written: 2 and 6 times the
+        // bytes.
         CHECK(std::abs(behind(test_support::with_adam()) / behind({}) - 3) < 0.001);
     }
 }

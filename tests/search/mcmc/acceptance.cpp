@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCMC accepts what is slower by x with probability exp(-x / (temperature * present)): single proposals, each from the same strategy with random
-// numbers of its own, once where all are accepted, which shows what they cost, and once at a temperature.
+// MCMC accepts what is slower by x with probability exp(-x / (temperature * present)): single proposals, each from the
+// same strategy with random numbers of its own, once where all are accepted, which shows what they cost, and once at a
+// temperature.
 #include "examples/networks.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/by_hand/baselines.hpp"

@@ -320,7 +320,8 @@ TEST_CASE("mcmc: pinned operators stay") {
 TEST_CASE("mcmc: only what fits in memory counts, and a chain leaves what does not") {
     const ts::graph g = ts::describe<networks::mlp>(64);
     ts::device_graph machine = ts::machines::p100_nodes(1);
-    // Data parallelism holds 20 million parameters with their gradients on every device: 160 MB; a quarter of them fits.
+    // Data parallelism holds 20 million parameters with their gradients on every device: 160 MB; a quarter of them
+    // fits.
     machine.classes[0].memory_bytes = 80'000'000;
     const ts::cluster on(machine);
     search::mcmc_options o = small(1500);

@@ -93,7 +93,8 @@ TEST_CASE("OptCNN prices what moves on its routes: within a node as there, and s
         const std::size_t by_sample = place_of(p, 1, sample, degree);
         const std::size_t columns = p.configurations[1].size();
         const ts::search::cost_t here = p.costs.table(0)[by_channel * columns + by_sample];
-        // Every device has 512 / degree channels of all samples, and needs all channels of 64 / degree samples: the same bytes from each other one.
+        // Every device has 512 / degree channels of all samples, and needs all channels of 64 / degree samples: the
+        // same bytes from each other one.
         const index_t bytes = index_t{512 / degree} * (64 / degree) * 4;
         std::map<int, index_t> load;
         index_t latency = 0;

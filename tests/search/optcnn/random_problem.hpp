@@ -26,8 +26,8 @@ inline void add_random_edge(search::additive_problem& problem, std::mt19937& ran
     problem.add_edge(from, to, random_costs(random, cells, range, forbid));
 }
 
-/// 1 to 8 nodes with 1 to 5 configurations, edges from lower to higher nodes (seeds divisible by 10: in any direction), some
-/// parallel, some nodes with none; a small range makes ties. Every fourth problem forbids a fifth of the costs.
+/// 1 to 8 nodes with 1 to 5 configurations, edges from lower to higher nodes (seeds divisible by 10: in any direction),
+/// some parallel, some nodes with none; a small range makes ties. Every fourth problem forbids a fifth of the costs.
 inline search::additive_problem random_problem(unsigned seed, int range) {
     std::mt19937 random{seed};
     search::additive_problem problem;

@@ -82,8 +82,8 @@ inline sp::assignment random_placement(std::mt19937& random, int nodes, int devi
     return where;
 }
 
-/// A step, worked out nanosecond by nanosecond: what is ready queues up at all it needs and starts when it is the first in every queue and all is free.
-/// Right for tasks and transfers that take at least 1 ns.
+/// A step, worked out nanosecond by nanosecond: what is ready queues up at all it needs and starts when it is the first
+/// in every queue and all is free. Right for tasks and transfers that take at least 1 ns.
 class slow_step {
 public:
     slow_step(const sp::cost_graph& g, const tessera::cluster& on, const sp::assignment& where) : g_(g), on_(on) {

@@ -18,7 +18,8 @@ struct problem_kind {
     bool cpus = false;
 };
 
-/// Forward nodes first, some in groups; with `backward` each may have a backward node of its group, and edges run back between those of neighbours.
+/// Forward nodes first, some in groups; with `backward` each may have a backward node of its group, and edges run back
+/// between those of neighbours.
 inline sp::split_problem random_problem(std::mt19937& random, const problem_kind& kind) {
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     sp::split_problem p;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random networks for the tests of Tofu's search. All extents are powers of two from 8 on, so that every loop can be split in each of
-// three steps.
+// Small random networks for the tests of Tofu's search. All extents are powers of two from 8 on, so that every loop can
+// be split in each of three steps.
 #pragma once
 
 #include "tessera/base/error.hpp"
@@ -25,8 +25,8 @@ class tofu_graph_maker {
 public:
     explicit tofu_graph_maker(unsigned seed) : random_{seed} {}
 
-    /// Sums, products and permutations of one [1,R,R,R]: every split of every loop cuts all that the operator reads and writes, and what reads a
-    /// tensor in two orders moves some of it.
+    /// Sums, products and permutations of one [1,R,R,R]: every split of every loop cuts all that the operator reads and
+    /// writes, and what reads a tensor in two orders moves some of it.
     ts::graph cuts(int ops) {
         const ts::index_t rows = ts::index_t{8} << below(2);
         tensors_ = {grow_.add_input(ts::make_shape(1, rows, rows, rows), ts::element::f32, "x")};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of splits as configurations: every device has the part that halving group by group gives it, and what may be split follows from roles.
+// Steps of splits as configurations: every device has the part that halving group by group gives it, and what may be
+// split follows from roles.
 #include "tessera/search/tofu/splits.hpp"
 
 #include "random_graph.hpp"

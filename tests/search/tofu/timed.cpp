@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu by the simulated step: never longer than what moves least, and what the delta simulation says is what the whole plan takes.
+// Tofu by the simulated step: never longer than what moves least, and what the delta simulation says is what the whole
+// plan takes.
 #include "tessera/search/tofu/timed.hpp"
 
 #include "random_graph.hpp"

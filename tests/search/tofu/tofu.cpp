@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu's recursion against all splits tried: each step is the best after those before it; all steps together are the best possible where a step
-// costs the same whatever steps came before, and how far they are from it elsewhere.
+// Tofu's recursion against all splits tried: each step is the best after those before it; all steps together are the
+// best possible where a step costs the same whatever steps came before, and how far they are from it elsewhere.
 #include "tessera/search/tofu/tofu.hpp"
 
 #include "random_graph.hpp"
@@ -57,8 +57,8 @@ struct tally {
 } // namespace
 
 TEST_CASE("the recursion is the best of all splits where no step makes another dearer") {
-    // Every split cuts whatever an operator reads and writes, in all steps, and steps are counted one by one: then each costs what it would cost
-    // alone, and the best of each makes the best of all.
+    // Every split cuts whatever an operator reads and writes, in all steps, and steps are counted one by one: then each
+    // costs what it would cost alone, and the best of each makes the best of all.
     for (const int devices : {4, 8}) {
         tally t;
         for (unsigned seed = 0; t.graphs < (devices == 4 ? 500 : 100); ++seed) {
@@ -69,8 +69,8 @@ TEST_CASE("the recursion is the best of all splits where no step makes another d
         CHECK(t.rising == t.graphs);
         CHECK(t.zero < 20 * t.graphs);
     }
-    // What devices really receive is less than the sum over steps, and two orders of the same splits may share it: with three steps all at once can
-    // then do better than one after the other.
+    // What devices really receive is less than the sum over steps, and two orders of the same splits may share it: with
+    // three steps all at once can then do better than one after the other.
     tally t;
     for (unsigned seed = 0; t.graphs < 50; ++seed) {
         t.add(tests::tofu_graph_maker(seed).cuts(3), 8, tofu_count::devices);
@@ -129,7 +129,8 @@ TEST_CASE("each step is the best after those before it") {
 }
 
 TEST_CASE("a counterexample: the order of steps matters, for what is whole in every group costs each of them") {
-    // Two linear layers and what follows. By channels everywhere in the first step; the flat optimum converts before it replicates.
+    // Two linear layers and what follows. By channels everywhere in the first step; the flat optimum converts before it
+    // replicates.
     const ts::graph g = tests::tofu_graph_maker(61).layers(3);
     const search::tofu_steps steps = search::steps_for(1, 4);
     const search::tofu_result r = search::tofu_search(g.view(), steps, plain(tofu_count::groups));

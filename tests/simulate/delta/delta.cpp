@@ -44,7 +44,8 @@ using two_inputs = ts::dag<ts::input<one, ts::features<8>>, ts::input<other, ts:
 struct same : ts::linear<64> {};
 struct tower : ts::sequential<ts::features<64>, ts::repeat<8, same>, head, ts::cross_entropy> {};
 
-/// Random proposals for one to three operators, some accepted; every one compared with a full simulation of a full lowering.
+/// Random proposals for one to three operators, some accepted; every one compared with a full simulation of a full
+/// lowering.
 void check_against_full(const ts::graph& network, const ts::cluster& on, int draws, std::uint64_t seed,
                         const ts::optimizer& update = ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F},
                         ts::statistics_over statistics = ts::statistics_over::micro_batch) {

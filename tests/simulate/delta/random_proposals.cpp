@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta simulation against full simulation over random networks, machines, strategies and policies. benchmarks/simulate/delta_full runs 10,000 proposals
-// and more.
+// Delta simulation against full simulation over random networks, machines, strategies and policies.
+// benchmarks/simulate/delta_full runs 10,000 proposals and more.
 #include "support/random_proposals.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan is an
-// arena on a GPU with a stream, or two where devices communicate; several may share one GPU.
+// The CUDA backend: cuDNN, cublasLt, NCCL and kernels of our own, compiled by a plain C++ compiler. A device of a plan
+// is an arena on a GPU with a stream, or two where devices communicate; several may share one GPU.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,13 +29,14 @@ struct backend_options {
     index_t most_workspace = 0;
     bool graph = false; ///< replay a plan as a CUDA graph from its second run on, where it stays on one GPU
     bool fuse = true;   ///< one call for a convolution or linear layer and the relu after it, see list_options
-    /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the backend.
+    /// Where measured algorithms are kept, and beside it, in PATH.times, measured times; empty: for the life of the
+    /// backend.
     std::string profile_path = {};
     double patience = 300; ///< seconds that communication between GPUs may take before it is aborted
     /// Waits after each call, so that an error names the call and the task that made it; slow, and without graphs.
     bool check_calls = false;
-    /// Two runs give the same bits: NCCL must not let NVSwitches add up, which it is told in its environment (NCCL_NVLS_ENABLE=0) before the
-    /// first communication. False leaves that to NCCL.
+    /// Two runs give the same bits: NCCL must not let NVSwitches add up, which it is told in its environment
+    /// (NCCL_NVLS_ENABLE=0) before the first communication. False leaves that to NCCL.
     bool same_bits = true;
 
     /// All fields by name; `permits`: it changes no number that is computed, or each rank has its own.
@@ -82,18 +83,20 @@ public:
             times_.read(options_.profile_path + ".times", machine_name());
         }
     }
-    /// As a trainer's options say: whether to measure, and where that is kept. (A template, so that braces mean backend_options.)
+    /// As a trainer's options say: whether to measure, and where that is kept. (A template, so that braces mean
+    /// backend_options.)
     template <std::same_as<session_options> From, OperatorSet Set = all_operators>
     backend(const optimizer& update, const From& from, Set operators = {})
         : backend(update, backend_options{.measure = from.measure, .profile_path = from.profile}, operators) {}
-    /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two profiles.
+    /// The same with options of its own besides: it measures where either says so. Throws tessera::error for two
+    /// profiles.
     template <OperatorSet Set = all_operators>
     backend(const optimizer& update, const session_options& from, const backend_options& own, Set operators = {})
         : backend(update, together(from, own), operators) {}
     backend(const backend&) = delete;
     backend& operator=(const backend&) = delete;
 
-    // ---- what an executor asks for -------------------------------------------------------------------------------------
+    // ---- what an executor asks for ----------------------------------------------------------------------------------
 
     static constexpr bool supports(const op_record& r, pass what, precision math) {
         return cuda::supports(r, what, math);
@@ -125,13 +128,13 @@ public:
     std::vector<row_leader> leaders(const tile& t, const std::byte* from);
     void from_plain(const tile& t, const float* from, std::byte* to);
 
-    // ---- what is around a run (execute/backend.hpp) --------------------------------------------------------------------
+    // ---- what is around a run (execute/backend.hpp) -----------------------------------------------------------------
 
     /// Arenas by cudaMalloc, zeroed.
     memory_source memory();
 
-    /// Asks every GPU for room for so many bytes more in the arenas of the devices, before the first is made. Throws tessera::error where there is
-    /// not enough.
+    /// Asks every GPU for room for so many bytes more in the arenas of the devices, before the first is made. Throws
+    /// tessera::error where there is not enough.
     void require_room(const std::vector<index_t>& bytes);
 
     /// Makes the calls of a plan, and the streams and handles that they need.
@@ -145,7 +148,7 @@ public:
     /// Waits until the GPUs have finished; throws what went wrong on them.
     void end_run(const addresses& where, bool failed);
 
-    // ---- what there is -------------------------------------------------------------------------------------------------
+    // ---- what there is ----------------------------------------------------------------------------------------------
 
     /// The calls of a plan by its addresses: for those who look at them or time them.
     const call_list& calls(const addresses& where) { return program_at(where).list(); }
@@ -154,8 +157,9 @@ public:
 
     /// Binds a plan whose devices are on `gpus`, which need not be there: for task_times() and a simulation.
     void bind_for(plan& p, const graph_view& g, const std::vector<int>& gpus);
-    /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not known yet is timed alone;
-    /// copies, uploads and NCCL calls are left to the simulator. The plan was bound for `gpus` and finished.
+    /// What the tasks of a plan take on the first GPU, for simulation::task_times::measured. Every call that is not
+    /// known yet is timed alone; copies, uploads and NCCL calls are left to the simulator. The plan was bound for
+    /// `gpus` and finished.
     cost::profile task_times(const plan& p, const graph_view& g, const std::vector<int>& gpus);
     /// The same for a plan that bind() has bound.
     cost::profile task_times(const plan& p, const graph_view& g) { return task_times(p, g, placement(p.devices)); }

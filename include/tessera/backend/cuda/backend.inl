@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/backend.hpp"
 
+#include <utility>
+
 namespace tessera::cuda {
 
 TESSERA_INLINE void backend::agree_over(process_group* group) {
@@ -142,8 +144,7 @@ TESSERA_INLINE void backend::load(const plan& p, const graph_view& g, const addr
                                                   : tools_[static_cast<std::size_t>(stream.device)].stream);
     }
     std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
-    programs_.push_back(std::make_unique<program>(static_cast<call_list&&>(list), where,
-                                                  static_cast<program_setting&&>(setting), tools_, communicators_));
+    programs_.push_back(std::make_unique<program>(std::move(list), where, std::move(setting), tools_, communicators_));
 }
 
 TESSERA_INLINE void backend::unload(const addresses& where) {
@@ -190,7 +191,9 @@ TESSERA_INLINE void backend::end_run(const addresses& where, bool failed) {
     }
     try {
         for (cudaStream_t s : program_at(where).streams()) {
-            s != nullptr ? communicators_.wait(s) : void();
+            if (s != nullptr) {
+                communicators_.wait(s);
+            }
         }
     } catch (...) {
         communicators_.abort();
@@ -291,7 +294,7 @@ TESSERA_INLINE backend::gpu_state& backend::state_of(int gpu) {
     made->gpu = gpu;
     made->cublas = make_cublas();
     made->kernels = std::make_unique<kernel_module>(gpu, rows_);
-    gpu_states_.push_back(static_cast<std::unique_ptr<gpu_state>&&>(made));
+    gpu_states_.push_back(std::move(made));
     return *gpu_states_.back();
 }
 
@@ -341,7 +344,7 @@ TESSERA_INLINE void backend::add_device() {
     d->step = make_device_memory(sizeof(step_values));
     d->pinned_step = make_pinned_memory(sizeof(step_values));
     tools_.push_back({gpu, d->stream.get(), d->cudnn.get(), s.cublas.get(), s.kernels.get(), d->step.get()});
-    devices_.push_back(static_cast<std::unique_ptr<device_state>&&>(d));
+    devices_.push_back(std::move(d));
 }
 
 TESSERA_INLINE void backend::set_step(step_values& v, const run_state& state) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding a plan to GPUs: algorithms and scratch memory for every task, and, between GPUs, transfers of whole tiles: what a copy
-// needs of another GPU is packed there, carried over, and then copied like anything else.
+// Binding a plan to GPUs: algorithms and scratch memory for every task, and, between GPUs, transfers of whole tiles:
+// what a copy needs of another GPU is packed there, carried over, and then copied like anything else.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -26,8 +26,9 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     bool is_far(int source, int device) const;
 
-    /// Copies on several GPUs that add up the same parts, one from each of them, come one after the other: an all-reduce does them. To
-    /// bring the later ones forward is safe: what they read is there, and nobody else writes what they write.
+    /// Copies on several GPUs that add up the same parts, one from each of them, come one after the other: an
+    /// all-reduce does them. To bring the later ones forward is safe: what they read is there, and nobody else writes
+    /// what they write.
     bool place_shared_sum(std::vector<task>& old, std::size_t first, std::vector<char>& placed);
 
     /// A tile for a part of another one, on a device.
@@ -60,8 +61,9 @@ private:
 
 } // namespace detail
 
-/// Binds a logical plan. Calls are queued from one thread for each device, in the plan's order, to its streams: what communicates has one of its
-/// own (issue_from_one_list()), and NCCL's calls have one of the GPU's. Afterwards finish() places its memory and make_call_list() makes its calls.
+/// Binds a logical plan. Calls are queued from one thread for each device, in the plan's order, to its streams: what
+/// communicates has one of its own (issue_from_one_list()), and NCCL's calls have one of the GPU's. Afterwards finish()
+/// places its memory and make_call_list() makes its calls.
 void bind(plan& p, const graph_view& g, const list_options& o, algorithm_table& algorithms);
 
 } // namespace tessera::cuda

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/bind.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void binder::run() {
@@ -22,7 +24,7 @@ TESSERA_INLINE void binder::run() {
     whole_tiles(p_, g_).run();
     merger(p_, g_).run(o_.fuse);
     flag_maker(p_, g_).run();
-    std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
+    std::vector<task> old = std::move(p_.tasks);
     p_.tasks.clear();
     bool norms_are_there = false;
     std::size_t layer_norms_until = 0; // updates before it have them
@@ -51,7 +53,7 @@ TESSERA_INLINE void binder::run() {
                 }
             }
         }
-        p_.tasks.push_back(static_cast<task&&>(t));
+        p_.tasks.push_back(std::move(t));
     }
     bind_scratch();
 }
@@ -82,7 +84,7 @@ TESSERA_INLINE bool binder::place_shared_sum(std::vector<task>& old, std::size_t
     }
     for (std::size_t i : members) {
         placed[i] = 1;
-        p_.tasks.push_back(static_cast<task&&>(old[i]));
+        p_.tasks.push_back(std::move(old[i]));
     }
     return true;
 }
@@ -114,7 +116,7 @@ TESSERA_INLINE void binder::add_copy(const task& like, int device, int source, i
     t.reads = {source};
     t.writes = {target};
     t.segments = {{source, p_.tiles[at(target)].region, true}};
-    p_.tasks.push_back(static_cast<task&&>(t));
+    p_.tasks.push_back(std::move(t));
 }
 
 TESSERA_INLINE void binder::bring_sources(task& t) {

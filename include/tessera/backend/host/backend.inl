@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/backend.hpp"
 
+#include <utility>
+
 namespace tessera::host {
 
 TESSERA_INLINE void backend::bind(plan& p, const graph_view& g, const parameter_store* store) {
@@ -58,7 +60,7 @@ TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_v
         break;
     }
     job* const raw = made.get();
-    prepared_.with(where, [&](prepared& of) { of.jobs.push_back(static_cast<owned<job>&&>(made)); });
+    prepared_.with(where, [&](prepared& of) { of.jobs.push_back(std::move(made)); });
     return {[](void* context, const run_state& run) { static_cast<job*>(context)->run(run); }, raw};
 }
 
@@ -130,14 +132,14 @@ TESSERA_INLINE void backend::convert(const tile& t, const void* from, void* to, 
 TESSERA_INLINE const description& backend::describe(const graph_view& g, int op, const addresses& where) {
     owned<description> d(new description(g.describe(op)));
     const description& made = *d;
-    prepared_.with(where, [&](prepared& of) { of.descriptions.push_back(static_cast<owned<description>&&>(d)); });
+    prepared_.with(where, [&](prepared& of) { of.descriptions.push_back(std::move(d)); });
     return made;
 }
 
 TESSERA_INLINE dnnl_stream_t backend::stream(const addresses& where) {
     unique_stream s = make_stream();
     const dnnl_stream_t made = s.get();
-    prepared_.with(where, [&](prepared& of) { of.streams.push_back(static_cast<unique_stream&&>(s)); });
+    prepared_.with(where, [&](prepared& of) { of.streams.push_back(std::move(s)); });
     return made;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding a plan to the host: an implementation for every compute task, a memory format for every tile, reorders where a task wants
-// another format than its operand has, and scratch memory.
+// Binding a plan to the host: an implementation for every compute task, a memory format for every tile, reorders where
+// a task wants another format than its operand has, and scratch memory.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,7 +22,7 @@ private:
 
     void set_size(int t);
 
-    // ---- rewriting ---------------------------------------------------------------------------------------------------
+    // ---- rewriting --------------------------------------------------------------------------------------------------
 
     void rewrite(const std::vector<candidate>& chosen);
 
@@ -33,10 +33,12 @@ private:
         int from = 0, format = 0, to = 0, step = 0;
     };
 
-    /// The tile that holds the same elements in format `f`, which a reorder task before the one at hand makes if need be.
+    /// The tile that holds the same elements in format `f`, which a reorder task before the one at hand makes if need
+    /// be.
     int as(int t, int f);
 
-    /// A result under another name, whose elements a format holds in the order of the first one's indices, is kept plain.
+    /// A result under another name, whose elements a format holds in the order of the first one's indices, is kept
+    /// plain.
     void make_readable(result_piece& r);
 
     /// The alias `t`, or one like it, on the tile `base`.

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/bind.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE void binder::run(const decisions& d) {
@@ -36,10 +38,10 @@ TESSERA_INLINE void binder::set_size(int t) {
 }
 
 TESSERA_INLINE void binder::rewrite(const std::vector<candidate>& chosen) {
-    std::vector<task> old = static_cast<std::vector<task>&&>(p_.tasks);
+    std::vector<task> old = std::move(p_.tasks);
     p_.tasks.clear();
     for (std::size_t i = 0; i < old.size(); ++i) {
-        task t = static_cast<task&&>(old[i]);
+        task t = std::move(old[i]);
         step_ = t.step;
         device_ = t.device;
         stream_ = t.stream == task_stream::queue ? task_stream::compute : t.stream;
@@ -67,7 +69,7 @@ TESSERA_INLINE void binder::rewrite(const std::vector<candidate>& chosen) {
         case task_kind::reorder:
             break;
         }
-        p_.tasks.push_back(static_cast<task&&>(t));
+        p_.tasks.push_back(std::move(t));
     }
 }
 
@@ -152,7 +154,7 @@ TESSERA_INLINE int binder::reorder(int t, int f) {
     r.writes = {to};
     const index_t bytes = reorder_scratch(table_, {tile_at(t).format, f, tile_at(t).region.extents()});
     r.scratch = bytes > 0 ? add_scratch(p_, r.device, bytes) : -1;
-    p_.tasks.push_back(static_cast<task&&>(r));
+    p_.tasks.push_back(std::move(r));
     return to;
 }
 
@@ -188,8 +190,8 @@ TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
     if (fixed) {
         reads.push_back(t.running);
     }
-    t.reads = static_cast<std::vector<int>&&>(reads);
-    t.writes = static_cast<std::vector<int>&&>(writes);
+    t.reads = std::move(reads);
+    t.writes = std::move(writes);
     if (k.scratch > 0) {
         t.scratch = add_scratch(p_, t.device, k.scratch);
     }

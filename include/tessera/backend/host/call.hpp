@@ -55,7 +55,8 @@ struct job {
     job& operator=(const job&) = delete;
     virtual ~job() = default;
     virtual void run(const run_state& run) = 0;
-    /// Before it is timed by itself: writes into its workspace what forward would have left there, where others than such numbers lead astray.
+    /// Before it is timed by itself: writes into its workspace what forward would have left there, where others than
+    /// such numbers lead astray.
     virtual void stand_alone() {}
     /// In the words of the operator table (op/table.hpp).
     virtual const char* computed_by() const { return "own kernel"; }

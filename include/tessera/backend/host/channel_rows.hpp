@@ -9,8 +9,8 @@ namespace tessera::host::detail {
 
 inline float* floats(void* p) { return static_cast<float*>(p); }
 
-/// Plain: a block is a sample, a row its plane. Blocks of 16 samples: a row holds 16 samples of a plane side by side. Channels last:
-/// a block is a pixel, a row one element.
+/// Plain: a block is a sample, a row its plane. Blocks of 16 samples: a row holds 16 samples of a plane side by side.
+/// Channels last: a block is a pixel, a row one element.
 struct channel_rows {
     index_t blocks = 0;
     index_t channels = 0;
@@ -24,7 +24,8 @@ struct channel_rows {
     index_t at(index_t block, index_t channel) const { return (block * channels + channel) * length; }
     int live(index_t block) const { return block + 1 == blocks ? last_live : lanes; }
 
-    /// Calls body(place, place % 16) along a row; the inner loop has a fixed length, which compilers vectorize most readily.
+    /// Calls body(place, place % 16) along a row; the inner loop has a fixed length, which compilers vectorize most
+    /// readily.
     template <class Body>
     void for_each(Body&& body) const {
         index_t i = 0;

@@ -17,7 +17,8 @@ namespace format {
 inline constexpr int plain = 0;         ///< last dimension fastest
 inline constexpr int channels_last = 1; ///< [N][H][W][C], of volumes [N][D][H][W][C]
 inline constexpr int samples16 = 2;     ///< [N/16][rest][16]: samples innermost, the last block filled up
-/// [N][C/16][H][W][16], of volumes [N][C/16][D][H][W][16]: oneDNN's nChw16c and nCdhw16c, the last block filled up with zeros.
+/// [N][C/16][H][W][16], of volumes [N][C/16][D][H][W][16]: oneDNN's nChw16c and nCdhw16c, the last block filled up with
+/// zeros.
 inline constexpr int channels16 = 3;
 inline constexpr int opaque = 16;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference backend.
+// Operators that no vendor primitive and no vector kernel covers, on plain tensors, through the loops of the reference
+// backend.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -57,8 +57,8 @@ kernels::update_formula formula_of(const update_rule& how);
 kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run,
                                                          double trust = 1);
 
-/// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only sums it; or takes the squares that scale
-/// the parameter's steps).
+/// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only
+/// sums it; or takes the squares that scale the parameter's steps).
 class update_job : public job {
 public:
     update_job(const plan& p, const task& t, const addresses& where, const update_rule& how);
@@ -83,7 +83,8 @@ private:
 
     kernels::update_arrays arrays() const;
 
-    /// Says whose elements would not have been finite. Those are what they were, so that the same step on a copy finds them again.
+    /// Says whose elements would not have been finite. Those are what they were, so that the same step on a copy finds
+    /// them again.
     void lose_spans(const run_state& run, const kernels::update_step_numbers& step) const;
 
     /// Whether another task counts an element of the slice.
@@ -118,7 +119,8 @@ private:
     std::vector<owned<update_job>> passes_;
 };
 
-/// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies, gradients compressed and their sum.
+/// What backends have in common: the sum over micro-batches, a parameter's slices joined, the average of its copies,
+/// gradients compressed and their sum.
 template <class Work>
 class shared_job : public job {
 public:

@@ -197,7 +197,9 @@ TESSERA_INLINE void update_job::run(const run_state& run) {
 }
 
 TESSERA_INLINE void update_job::lose(const run_state& run, int parameter) {
-    run.report != nullptr ? run.report->lose(run.step, parameter) : void();
+    if (run.report != nullptr) {
+        run.report->lose(run.step, parameter);
+    }
 }
 
 TESSERA_INLINE kernels::update_arrays update_job::arrays() const {

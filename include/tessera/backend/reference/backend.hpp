@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference backend as an executor's backend: plans in plain loops and plain formats. It tests plans; it is not fast.
+// The reference backend as an executor's backend: plans in plain loops and plain formats. It tests plans; it is not
+// fast.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -290,7 +290,9 @@ TESSERA_INLINE void backend::step(update_job& u, const run_state& run) {
 }
 
 TESSERA_INLINE void backend::lose(const run_state& run, int parameter) {
-    run.report != nullptr ? run.report->lose(run.step, parameter) : void();
+    if (run.report != nullptr) {
+        run.report->lose(run.step, parameter);
+    }
 }
 
 } // namespace tessera::reference

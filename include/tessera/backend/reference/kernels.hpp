@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference backend: every pass of every operator over one shard, in plain loops, read off the operator's description.
+// The reference backend: every pass of every operator over one shard, in plain loops, read off the operator's
+// description.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -28,10 +29,10 @@ void backward(const shard<Real>& s, const operator_row<Real>& row, int o) {
 
 } // namespace detail
 
-/// Does what the call asks for (see task/compute.hpp). Tensors described as f32 hold `Real`, so that double serves as the oracle of
-/// tests and float runs the plans of the other backends; f64 and i32 tensors keep their types. Several gradients in one call are
-/// produced in the order of the reversed nests. Updates are functions of their own (update.hpp).
-/// Throws tessera::error where a tile that the call needs is missing or too small.
+/// Does what the call asks for (see task/compute.hpp). Tensors described as f32 hold `Real`, so that double serves as
+/// the oracle of tests and float runs the plans of the other backends; f64 and i32 tensors keep their types. Several
+/// gradients in one call are produced in the order of the reversed nests. Updates are functions of their own
+/// (update.hpp). Throws tessera::error where a tile that the call needs is missing or too small.
 template <class Real>
 void compute(const compute_call& call, const operator_row<Real>& row) {
     const detail::shard<Real> s(call);
@@ -66,8 +67,9 @@ void compute(const compute_call& call) {
     compute<Real>(call, row_for<Real>(record_of(call.attributes)));
 }
 
-/// Running statistics after a training step: (1 - momentum) * running + momentum * (mean, unbiased variance), over the channels of
-/// `running`. `statistics` holds the sums of x and x^2 over `count` elements per channel of the global batch.
+/// Running statistics after a training step: (1 - momentum) * running + momentum * (mean, unbiased variance), over the
+/// channels of `running`. `statistics` holds the sums of x and x^2 over `count` elements per channel of the global
+/// batch.
 template <class Real>
 void update_running(const tile_view& statistics, const tile_view& running, index_t count, double momentum) {
     const double* const sums = static_cast<const double*>(statistics.data);

@@ -37,7 +37,8 @@ void map(const shard<Real>& s, int from, Function f) {
     });
 }
 
-/// gradient[o] += gradient[output] * value[other], the rule of products, without the points at which one of `inside` is outside its tensor.
+/// gradient[o] += gradient[output] * value[other], the rule of products, without the points at which one of `inside` is
+/// outside its tensor.
 template <class Real>
 void multiply_gradient(const shard<Real>& s, int o, int other, std::uint32_t inside) {
     const int y = s.output();

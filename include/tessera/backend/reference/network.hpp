@@ -13,15 +13,16 @@
 
 namespace tessera::reference {
 
-/// A network with its parameters, gradients and optimizer state. Parameters and tensors are numbered as in the graph, which must
-/// outlive it. Give every input with set(), then step or evaluate.
+/// A network with its parameters, gradients and optimizer state. Parameters and tensors are numbered as in the graph,
+/// which must outlive it. Give every input with set(), then step or evaluate.
 struct network {
     explicit network(const graph_view& g);
 
     /// Initial parameters from a seed; forgets the optimizer's state.
     void initialize(std::uint64_t seed);
 
-    /// The elements of an input, row-major. Throws tessera::error for a wrong size, a tensor that is no input or a label that is no class.
+    /// The elements of an input, row-major. Throws tessera::error for a wrong size, a tensor that is no input or a
+    /// label that is no class.
     void set(int tensor, std::span<const float> from) { assign(tensor, from); }
     void set(int tensor, std::span<const double> from) { assign(tensor, from); }
     void set(int tensor, std::span<const std::int32_t> labels);
@@ -29,22 +30,24 @@ struct network {
     /// Takes the parameters and the optimizer's state of the same network, also of one for another number of samples.
     void continue_from(const network& other);
 
-    /// Forward, backward, update of running statistics and of the trained parameters on which a loss depends. Returns the loss before the update: the sum over
-    /// the network's losses of weight * mean.
+    /// Forward, backward, update of running statistics and of the trained parameters on which a loss depends. Returns
+    /// the loss before the update: the sum over the network's losses of weight * mean.
     double train_step(const run_state& run, const optimizer& how);
     /// Forward and backward alone: leaves gradients (and running statistics as they were).
     double differentiate(const run_state& run);
     /// Forward with running statistics and without dropout; returns the loss as above.
     double evaluate(const run_state& run = {});
 
-    /// Into which a training step cuts the batch: batch norm takes its statistics over each, and the running ones follow their sum.
+    /// Into which a training step cuts the batch: batch norm takes its statistics over each, and the running ones
+    /// follow their sum.
     int micro_batches = 1;
     /// Samples of one micro-batch that statistics are taken over by themselves.
     struct replica {
         interval samples;
         bool followed = false; ///< by the running statistics
     };
-    /// By operator: replicas of a training step, in order and without overlap. Empty: statistics are taken over the micro-batch, and all are followed.
+    /// By operator: replicas of a training step, in order and without overlap. Empty: statistics are taken over the
+    /// micro-batch, and all are followed.
     std::vector<std::vector<replica>> replicas;
     std::vector<std::vector<double>> parameters;
     std::vector<std::vector<double>> gradients; ///< of parameters, sums over their users; empty for running statistics

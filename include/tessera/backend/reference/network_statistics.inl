@@ -3,7 +3,8 @@
 
 namespace tessera::reference {
 
-/// The groups of samples of the micro-batch at hand that an operator takes statistics over apart; none: it takes them together.
+/// The groups of samples of the micro-batch at hand that an operator takes statistics over apart; none: it takes them
+/// together.
 inline std::vector<network::replica> network::groups_of(int op) const {
     const index_t batch = graph_.tensors[0].extents[0];
     const interval own = micro_batch_ < 0 ? interval{0, batch} : even_part(batch, micro_batches, micro_batch_);

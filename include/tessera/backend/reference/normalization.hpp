@@ -24,7 +24,8 @@ index_t row_length(const shard<Real>& s) {
     return s.extents(s.input()).volume() * 2 / s.extents(s.intermediate(0)).volume();
 }
 
-/// The statistics of the row in which a run lies: they do not depend on the innermost loop. `Own`: the operator's attributes, among them epsilon.
+/// The statistics of the row in which a run lies: they do not depend on the innermost loop. `Own`: the operator's
+/// attributes, among them epsilon.
 template <class Own, class Real, class Run>
 row_moments moments_at(const shard<Real>& s, const Run& r, int place) {
     const int statistics = s.intermediate(0);
@@ -53,7 +54,8 @@ void normalize_rows(const shard<Real>& s) {
            });
 }
 
-/// The reverse of the second nest of layer norm: dy * xhat for gamma; sums of dy * gamma and of dy * gamma * xhat for the statistics.
+/// The reverse of the second nest of layer norm: dy * xhat for gamma; sums of dy * gamma and of dy * gamma * xhat for
+/// the statistics.
 template <class Own, class Real>
 void row_statistics_gradient(const shard<Real>& s, int o) {
     const int x = s.input();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 in the reference backend: a shard computes in floats, on copies of what is stored as bf16, and what it makes is rounded when
-// it is stored.
+// bf16 in the reference backend: a shard computes in floats, on copies of what is stored as bf16, and what it makes is
+// rounded when it is stored.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -61,10 +61,11 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
 
 } // namespace detail
 
-/// Updates weights from their gradients times `gradient_factor` (see clip_factor). `states` is what the optimizer keeps: for each of state_count() numbers
-/// those of all weights, zero before the first step. The step number, from 0, and the learning rate are the run's. An element
-/// whose new weight or state would not be finite keeps both as they are; false where there is one. `trust` is the ratio of norms that scales the step
-/// where the rule asks for one, see squares_of().
+/// Updates weights from their gradients times `gradient_factor` (see clip_factor). `states` is what the optimizer
+/// keeps: for each of state_count() numbers those of all weights, zero before the first step. The step number, from 0,
+/// and the learning rate are the run's. An element whose new weight or state would not be finite keeps both as they
+/// are; false where there is one. `trust` is the ratio of norms that scales the step where the rule asks for one, see
+/// squares_of().
 template <class Real>
 bool update(const update_rule& how, const run_state& run, double gradient_factor, std::span<Real> weights,
             std::span<const Real> gradients, std::span<Real> states, double trust = 1) {
@@ -99,13 +100,15 @@ bool update(const update_rule& how, const run_state& run, double gradient_factor
                           : by(formulas::sgd_formula<true, false>());
 }
 
-/// What scales the steps of a whole parameter: sums of squares of its weights and of its gradient, or of what LAMB takes from them before the rate.
+/// What scales the steps of a whole parameter: sums of squares of its weights and of its gradient, or of what LAMB
+/// takes from them before the rate.
 struct layer_squares {
     double weights = 0;
     double measured = 0;
 };
 
-/// The squares of some of a parameter's weights and of what belongs to them, of elements for which `counts(i)` holds; arguments as of update().
+/// The squares of some of a parameter's weights and of what belongs to them, of elements for which `counts(i)` holds;
+/// arguments as of update().
 template <class Real, class Counts>
 layer_squares squares_of(const update_rule& how, const run_state& run, double gradient_factor,
                          std::span<const Real> weights, std::span<const Real> gradients, std::span<const Real> states,

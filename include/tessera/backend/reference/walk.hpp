@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the points of a loop nest and, with them, the elements of its operands: an affine index makes every operand's place in
-// memory an affine function of the loops too, so that the innermost loop is a run with one constant step per operand.
+// Walks the points of a loop nest and, with them, the elements of its operands: an affine index makes every operand's
+// place in memory an affine function of the loops too, so that the innermost loop is a run with one constant step per
+// operand.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -17,7 +18,8 @@ struct cursor {
 /// Distance between two indices of dimension `d` in a dense array over `region`.
 index_t stride_in(const box& region, int d);
 
-/// The operand's element in a dense array over `region`. A dimension without an index (`all`) stays at its first element.
+/// The operand's element in a dense array over `region`. A dimension without an index (`all`) stays at its first
+/// element.
 cursor place(const operand& o, const box& region);
 
 /// A condition at every point: 0 <= offset + sum of step * loop < extent.
@@ -36,8 +38,9 @@ struct run {
     index_t point[max_loops]{}; ///< the loops at the first point
 };
 
-/// The points of `loops` (a bit mask) over `ranges`, outermost loop first, without those where the index of an operand in `inside`
-/// falls outside its tensor: padding adds nothing to a sum, and the inputs of a concatenation exclude each other.
+/// The points of `loops` (a bit mask) over `ranges`, outermost loop first, without those where the index of an operand
+/// in `inside` falls outside its tensor: padding adds nothing to a sum, and the inputs of a concatenation exclude each
+/// other.
 template <int Count>
 struct walker {
     cursor cursors[static_cast<std::size_t>(Count)];

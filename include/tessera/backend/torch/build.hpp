@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a strategy's plan to a program for PyTorch. The forward tasks of the plan say which shard computes what and which boxes move between devices; a
-// rank is a device. Backward is left to autograd, which runs each exchange's reverse.
+// From a strategy's plan to a program for PyTorch. The forward tasks of the plan say which shard computes what and
+// which boxes move between devices; a rank is a device. Backward is left to autograd, which runs each exchange's
+// reverse.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -59,7 +60,8 @@ private:
 
 } // namespace detail
 
-/// The program of a plan. Throws tessera::error for a strategy that breaks a rule, and one that lists all that has no counterpart in PyTorch.
+/// The program of a plan. Throws tessera::error for a strategy that breaks a rule, and one that lists all that has no
+/// counterpart in PyTorch.
 program make_program(const graph_view& g, const strategy_view& s, int devices, const optimizer& update);
 
 } // namespace tessera::torch

@@ -22,7 +22,9 @@ TESSERA_INLINE program builder::make() {
         bring_inputs(op);
         hand_over_inputs(op);
         g_.facts(op).view ? view_lines(op) : compute_lines(op);
-        g_.is_loss(op) ? loss_lines(op) : void();
+        if (g_.is_loss(op)) {
+            loss_lines(op);
+        }
     }
     refuse_clipping();
     add_buckets();
@@ -146,7 +148,9 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
             continue;
         }
         shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
-        last ? take_state(op, t, s) : void();
+        if (last) {
+            take_state(op, t, s);
+        }
         const std::string name = last ? s.out : derived(s.out, "nest" + std::to_string(k));
         std::string why;
         const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
@@ -181,7 +185,9 @@ TESSERA_INLINE void builder::exchange_intermediates(int op, int k, const std::ve
         }
         std::vector<piece> own;
         for (const piece& p : pieces) {
-            tile_at(p.tile).replica == tile_at(needed).replica ? own.push_back(p) : void();
+            if (tile_at(p.tile).replica == tile_at(needed).replica) {
+                own.push_back(p);
+            }
         }
         for (const segment& seg : gather_into(own, tile_at(needed).region, t.device, t.device).segments) {
             const piece& from = own[at(seg.source)];

@@ -160,14 +160,20 @@ TESSERA_INLINE void exchanges::emit(exchange_table x) {
         const std::string name = literal(x.name);
         const std::string remark = "  # " + x.kind;
         if (x.kind == "take") {
-            count > 0 ? add_lines(x.to_stage, rank, joined({made, "r.take(", name, ")"})) : void();
+            if (count > 0) {
+                add_lines(x.to_stage, rank, joined({made, "r.take(", name, ")"}));
+            }
         } else if (within) {
-            count > 0 || !given.empty()
-                ? add_lines(x.to_stage, rank, joined({made, "r.exchange(", name, given, ")", remark}))
-                : void();
+            if (count > 0 || !given.empty()) {
+                add_lines(x.to_stage, rank, joined({made, "r.exchange(", name, given, ")", remark}));
+            }
         } else {
-            !given.empty() ? add_lines(x.from_stage, rank, joined({"r.send(", name, given, ")", remark})) : void();
-            count > 0 ? add_lines(x.to_stage, rank, joined({made, "r.receive(", name, ")", remark})) : void();
+            if (!given.empty()) {
+                add_lines(x.from_stage, rank, joined({"r.send(", name, given, ")", remark}));
+            }
+            if (count > 0) {
+                add_lines(x.to_stage, rank, joined({made, "r.receive(", name, ")", remark}));
+            }
         }
         for (const located_tile& t : x.targets) { // inputs are rounded on the way, and sums when they are stored
             if (t.rank == rank && (x.kind == "take" || x.moves.size() > x.targets.size())) {

@@ -15,8 +15,8 @@
 
 namespace tessera::torch::detail {
 
-/// The same strategy with gradients synchronized in the usual way, no streams and nothing computed twice: where values lie and move forward does not
-/// depend on these.
+/// The same strategy with gradients synchronized in the usual way, no streams and nothing computed twice: where values
+/// lie and move forward does not depend on these.
 strategy plain_strategy(const strategy_view& s);
 
 /// A program that grows, operator by operator, and the plan that it follows.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as a program for torch.distributed, before it is text: what moves between ranks, where parameters live, the local lines of every rank, the
-// order of a pipeline's actions.
+// A plan as a program for torch.distributed, before it is text: what moves between ranks, where parameters live, the
+// local lines of every rank, the order of a pipeline's actions.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -30,8 +30,9 @@ struct box_move {
     box region;
 };
 
-/// One redistribution of a tensor: what the ranks have of it, what they need of it, and the boxes that move. Forward a target is the sum of the
-/// boxes that come to it; backward the gradients of the same boxes go the other way and are added up, so that each rank holds its share of every gradient.
+/// One redistribution of a tensor: what the ranks have of it, what they need of it, and the boxes that move. Forward a
+/// target is the sum of the boxes that come to it; backward the gradients of the same boxes go the other way and are
+/// added up, so that each rank holds its share of every gradient.
 struct exchange_table {
     std::string name;
     std::string kind;     ///< "take", of an input of the network; otherwise what the moves amount to, such as "halo"

@@ -12,7 +12,8 @@
 
 namespace tessera::torch {
 
-/// Where a name is empty the shard has no such tensor. Tensors of the program are local: they hold a region of the whole one.
+/// Where a name is empty the shard has no such tensor. Tensors of the program are local: they hold a region of the
+/// whole one.
 struct shard_text {
     const graph_view* g = nullptr;
     int op = -1;
@@ -52,7 +53,8 @@ struct shard_text {
 struct operator_row {
     /// The line, or lines, of the operator in one piece; empty: it cannot be said, and `why` has been told.
     std::string (*line)(const shard_text&, std::string& why) = nullptr;
-    /// Where its nests exchange intermediates: the expression that nest `nest` makes; empty as above. Null: it cannot be split so.
+    /// Where its nests exchange intermediates: the expression that nest `nest` makes; empty as above. Null: it cannot
+    /// be split so.
     std::string (*nest)(const shard_text&, int nest, std::string& why) = nullptr;
 };
 

@@ -12,7 +12,8 @@
 
 namespace tessera::torch::detail {
 
-/// Of the first micro-batch, whose tasks are those of all: by operator the copies before it, its compute tasks, and the tiles of a view.
+/// Of the first micro-batch, whose tasks are those of all: by operator the copies before it, its compute tasks, and the
+/// tiles of a view.
 struct tile_tables {
     std::vector<std::vector<int>> copies, computes, views;
 

@@ -77,7 +77,9 @@ TESSERA_INLINE shared_lines by_lines(const std::map<int, std::vector<std::string
                 break;
             }
         }
-        found ? void() : all.push_back({{rank}, lines});
+        if (!found) {
+            all.push_back({{rank}, lines});
+        }
     }
     return all;
 }

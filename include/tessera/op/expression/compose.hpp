@@ -7,7 +7,8 @@
 
 namespace tessera::expression {
 
-/// An operator that is an expression, in a network: its formula, the numbers that its attributes are, and which tensor each input is.
+/// An operator that is an expression, in a network: its formula, the numbers that its attributes are, and which tensor
+/// each input is.
 struct applied {
     const formula* of = nullptr;
     double attributes[most_attributes] = {};
@@ -99,7 +100,8 @@ constexpr int count_bits(std::uint32_t mask) {
     return n;
 }
 
-/// What the gradients read: inputs alone, from which all is computed again, or the result as well, where that saves inputs.
+/// What the gradients read: inputs alone, from which all is computed again, or the result as well, where that saves
+/// inputs.
 constexpr void choose_reads(formula& f) {
     const std::uint32_t the_result_bit = std::uint32_t{1} << static_cast<unsigned>(f.inputs);
     std::uint32_t by_inputs[most_inputs] = {};
@@ -125,8 +127,9 @@ constexpr void choose_reads(formula& f) {
 
 } // namespace detail
 
-/// The formula of `last` with the formulas of `makers`, each of which makes a tensor that it reads, in their places. Gradients are those that the
-/// operators have one after the other, so that what is not chosen stays out of them as it does there.
+/// The formula of `last` with the formulas of `makers`, each of which makes a tensor that it reads, in their places.
+/// Gradients are those that the operators have one after the other, so that what is not chosen stays out of them as it
+/// does there.
 constexpr composition compose(const applied& last, const applied* makers, int count) {
     using detail::composer;
     composer c;

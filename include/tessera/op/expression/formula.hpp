@@ -220,7 +220,8 @@ struct differentiation {
         }
         return d[root];
     }
-    /// The derivative times the gradient of the result; into the sides of a choice, so that a side without slope is 0 whatever the gradient.
+    /// The derivative times the gradient of the result; into the sides of a choice, so that a side without slope is 0
+    /// whatever the gradient.
     constexpr int pushed(int slope_of_input, int gradient) {
         if (slope_of_input < 0) {
             return constant(0);
@@ -266,8 +267,9 @@ constexpr std::uint32_t inputs_among(const tape& t, std::uint64_t nodes) {
     return mask;
 }
 
-/// Backward of one input reads the result where that alone will do: the input's memory is free after forward, and who reads the result in
-/// turn mostly keeps it for its own gradient. Else it reads inputs, of which the result can always be computed again.
+/// Backward of one input reads the result where that alone will do: the input's memory is free after forward, and who
+/// reads the result in turn mostly keeps it for its own gradient. Else it reads inputs, of which the result can always
+/// be computed again.
 constexpr std::uint32_t reads_of(const formula& f, int which) {
     const std::uint32_t by_inputs = inputs_among(f.nodes, nodes_for(f.nodes, f.gradient[which]));
     if (f.inputs > 1 || by_inputs == 0 || f.nodes.is(f.result, opcode::input)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of operators that are made of several while the program runs. They live as long as the program: plans, sessions and backends refer to
-// them.
+// Records of operators that are made of several while the program runs. They live as long as the program: plans,
+// sessions and backends refer to them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -31,8 +31,9 @@ bool same_formula(const expression::formula& a, const expression::formula& b);
 
 namespace op {
 
-/// The record of a formula, one for each name. A name says what the formula is composed of; where operators of different programs' parts have one
-/// name, the formulas differ, and what comes later has an apostrophe behind its name.
+/// The record of a formula, one for each name. A name says what the formula is composed of; where operators of
+/// different programs' parts have one name, the formulas differ, and what comes later has an apostrophe behind its
+/// name.
 const op_record& fused_record(std::string name, const expression::formula& f);
 
 } // namespace op

@@ -5,10 +5,12 @@
 
 #include "tessera/op/expression/fused.hpp"
 
+#include <utility>
+
 namespace tessera::detail {
 
 TESSERA_INLINE fused_operator::fused_operator(std::string its_name, const expression::formula& f)
-    : name(static_cast<std::string&&>(its_name)), formula(f), record(op::expression_record(name.c_str(), formula)) {}
+    : name(std::move(its_name)), formula(f), record(op::expression_record(name.c_str(), formula)) {}
 
 TESSERA_INLINE bool same_formula(const expression::formula& a, const expression::formula& b) {
     bool same = a.nodes.count == b.nodes.count && a.inputs == b.inputs && a.result == b.result;
@@ -38,7 +40,7 @@ TESSERA_INLINE const op_record& fused_record(std::string name, const expression:
             i = static_cast<std::size_t>(-1); // from the first again
         }
     }
-    all.push_back(owned<detail::fused_operator>(new detail::fused_operator(static_cast<std::string&&>(name), f)));
+    all.push_back(owned<detail::fused_operator>(new detail::fused_operator(std::move(name), f)));
     return all.back()->record;
 }
 

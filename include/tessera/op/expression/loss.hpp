@@ -75,11 +75,13 @@ inline constexpr op_record loss_record_of = own_loss_record<Own>();
 
 /// A loss of one's own, the mean of an expression over all elements of the predictions:
 ///
-///     struct squared : ts::row_loss<squared> { static constexpr auto of(auto x, auto target) { return (x - target) * (x - target); } };
+///     struct squared : ts::row_loss<squared> { static constexpr auto of(auto x, auto target) { return (x - target) *
+///         (x - target); } };
 ///
-/// `of` takes the predictions, the targets of the same shape, and up to two numbers more (such as a weight of each element), by what
-/// op/expression/value.hpp has; of the predictions alone it is a loss without labels. Gradients flow to whatever of these a network computes. Members
-/// that a loss may have: `static constexpr auto reduction = ts::loss_reduction::batch_mean`, `name` and `rows` as those of an elementwise operator.
+/// `of` takes the predictions, the targets of the same shape, and up to two numbers more (such as a weight of each
+/// element), by what op/expression/value.hpp has; of the predictions alone it is a loss without labels. Gradients flow
+/// to whatever of these a network computes. Members that a loss may have: `static constexpr auto reduction =
+/// ts::loss_reduction::batch_mean`, `name` and `rows` as those of an elementwise operator.
 template <class Own>
 struct row_loss : protected expression::functions {
     static constexpr op_attributes attributes{.kind = {&detail::loss_record_of<Own>}};

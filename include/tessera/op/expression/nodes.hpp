@@ -19,17 +19,14 @@ namespace tessera::expression {
     NODE(stop_gradient, 1, 0) NODE(straight_through, 2, 0)
 // clang-format on
 
-/// What a node computes. A condition (less, less_equal, equal) is 1 or 0; select(c, a, b) is b where c is 0, else a. min and max are NaN
-/// where an operand is; sign, of 0 and NaN, is what it is of. `normal` is the normal distribution function; straight_through(a, b) is a.
+/// What a node computes. A condition (less, less_equal, equal) is 1 or 0; select(c, a, b) is b where c is 0, else a.
+/// min and max are NaN where an operand is; sign, of 0 and NaN, is what it is of. `normal` is the normal distribution
+/// function; straight_through(a, b) is a.
 enum class opcode : std::uint8_t {
 #define TESSERA_EXPRESSION_NODE(name, operands, flops) name,
     TESSERA_EXPRESSION_NODES(TESSERA_EXPRESSION_NODE)
 #undef TESSERA_EXPRESSION_NODE
 };
-
-#define TESSERA_EXPRESSION_NODE(name, operands, flops) +1 // NOLINT(bugprone-macro-parentheses): summands
-inline constexpr int opcodes = TESSERA_EXPRESSION_NODES(TESSERA_EXPRESSION_NODE);
-#undef TESSERA_EXPRESSION_NODE
 
 constexpr int operands_of(opcode what) {
 #define TESSERA_EXPRESSION_NODE(name, operands, flops) operands,
@@ -45,8 +42,9 @@ constexpr int flops_of(opcode what) {
     return counts[static_cast<int>(what)];
 }
 
-/// A function of nodes before it. Leaves: input number of[0], the result of the whole expression, the gradient of that result, a constant,
-/// attribute number of[0] of the operator (see expression_attributes), which is a constant of each use.
+/// A function of nodes before it. Leaves: input number of[0], the result of the whole expression, the gradient of that
+/// result, a constant, attribute number of[0] of the operator (see expression_attributes), which is a constant of each
+/// use.
 struct node {
     opcode what = opcode::constant;
     std::int8_t of[3] = {-1, -1, -1};

@@ -98,10 +98,12 @@ inline constexpr op_record expression_record_of = own_expression_record<Own>();
 ///
 ///     struct swish : ts::elementwise<swish> { static constexpr auto of(auto x) { return x * sigmoid(x); } };
 ///
-/// `of` takes one to four numbers, one from each input (inputs of fewer elements are broadcast), and returns one, by +, -, *, /, comparisons and the functions of
-/// op/expression/value.hpp. Gradients, costs and what every backend runs follow. `swish` is then a layer as those of the library. Constants are
-/// literals, or template arguments of the operator. Members that an operator may have: `name`, by which files and messages know it in place of its
-/// type's name, and `rows`, an array of own_row, for backends that are to run something else than what follows from the expression.
+/// `of` takes one to four numbers, one from each input (inputs of fewer elements are broadcast), and returns one, by +,
+/// -, *, /, comparisons and the functions of op/expression/value.hpp. Gradients, costs and what every backend runs
+/// follow. `swish` is then a layer as those of the library. Constants are literals, or template arguments of the
+/// operator. Members that an operator may have: `name`, by which files and messages know it in place of its type's
+/// name, and `rows`, an array of own_row, for backends that are to run something else than what follows from the
+/// expression.
 template <class Own>
 struct elementwise : protected expression::functions {
     static constexpr op_attributes attributes{.kind = {&detail::expression_record_of<Own>}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that an expression is called with to be written down: operators and functions of them put nodes on a tape.
+// The numbers that an expression is called with to be written down: operators and functions of them put nodes on a
+// tape.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -83,8 +84,8 @@ constexpr condition operator&&(condition a, condition b) { return detail::join(o
 constexpr condition operator||(condition a, condition b) { return detail::join(opcode::max, a, b); }
 // NOLINTEND(misc-redundant-expression)
 
-/// The functions of expressions. As members of a base they are found before anything of the same name around the expression (such as the
-/// layer tessera::sigmoid).
+/// The functions of expressions. As members of a base they are found before anything of the same name around the
+/// expression (such as the layer tessera::sigmoid).
 struct functions {
     static constexpr value abs(value x) { return detail::one(opcode::abs, x); }
     static constexpr value sign(value x) { return detail::one(opcode::sign, x); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of an operator that is written as loop nests: for every operand the derivative of each nest that reads it, times the gradient of what
-// that nest writes, summed over the loops that do not index the operand.
+// The gradients of an operator that is written as loop nests: for every operand the derivative of each nest that reads
+// it, times the gradient of what that nest writes, summed over the loops that do not index the operand.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -72,7 +72,8 @@ constexpr bool has_slope(const nest_pass& pass, int o) {
     return expression::detail::differentiation{t}.derivative(root, o) >= 0;
 }
 
-/// 0: it does not depend on inputs; 1: it is linear in them taken together; 2: neither. What the nests before are is in `of_operand`.
+/// 0: it does not depend on inputs; 1: it is linear in them taken together; 2: neither. What the nests before are is in
+/// `of_operand`.
 constexpr int linearity(const tape& t, int i, const int (&of_operand)[max_operands]) {
     const expression::node& n = t.nodes[i];
     const auto of = [&](int k) { return linearity(t, n.of[k], of_operand); };
@@ -126,7 +127,8 @@ constexpr bool is_linear(const program& p) {
     return of_operand[p.d.output()] == 1;
 }
 
-/// The intermediate that says which of equal numbers is the first largest one: the largest of their places, negated. -1: there is none.
+/// The intermediate that says which of equal numbers is the first largest one: the largest of their places, negated.
+/// -1: there is none.
 constexpr int first_of_max(const program& p, int target) {
     for (const nest_pass& pass : p.forward) {
         if (pass.reduce == reducer::max && pass.target != target && has(pass.values, target) &&
@@ -293,7 +295,8 @@ constexpr program derive(const nest_writer& w) {
     return p;
 }
 
-/// The description of a use, whose loops, operands and indices a body has written with the extents of that use: the rest is the program's.
+/// The description of a use, whose loops, operands and indices a body has written with the extents of that use: the
+/// rest is the program's.
 constexpr description describe(const nest_writer& w, const program& p) {
     description d = w.described();
     for (int o = d.operands.size(); o < p.d.operands.size(); ++o) { // what finds first maxima

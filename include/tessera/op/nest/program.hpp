@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the body of an operator that is written as loop nests: passes, each an expression at every point of some loops.
+// What follows from the body of an operator that is written as loop nests: passes, each an expression at every point of
+// some loops.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,8 +12,8 @@ namespace tessera::nests {
 inline constexpr int max_scalars = 16;
 inline constexpr int max_backward = 18; ///< passes
 
-/// A number that is no element of an operand: the extent of a loop, a loop's index, a number among the operator's attributes, the gradient of what
-/// a loss makes, which is the same for all of it.
+/// A number that is no element of an operand: the extent of a loop, a loop's index, a number among the operator's
+/// attributes, the gradient of what a loss makes, which is the same for all of it.
 enum class scalar_kind : std::uint8_t { extent, index, number, loss_scale };
 struct scalar {
     scalar_kind kind = scalar_kind::number;
@@ -22,12 +23,12 @@ struct scalar {
     constexpr bool is_like(const scalar& b) const { return kind == b.kind && loop == b.loop; }
 };
 
-// Leaves of the tapes: `input` with the number of an operand is that operand's value, with first_scalar + i scalar number i; `gradient`
-// with the number of an operand is its gradient.
+// Leaves of the tapes: `input` with the number of an operand is that operand's value, with first_scalar + i scalar
+// number i; `gradient` with the number of an operand is its gradient.
 inline constexpr int first_scalar = 32;
 
-/// One expression at each point of `loops`, which is reduced into an operand's value, or its gradient, at the index that this has there.
-/// Points at which a window (an operand in `inside`) lies outside of its tensor are left out.
+/// One expression at each point of `loops`, which is reduced into an operand's value, or its gradient, at the index
+/// that this has there. Points at which a window (an operand in `inside`) lies outside of its tensor are left out.
 struct nest_pass {
     expression::tape nodes;
     int root = -1;

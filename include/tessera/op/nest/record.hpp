@@ -209,8 +209,9 @@ constexpr op_record own_operation_record() {
 template <class Own>
 inline constexpr op_record operation_record_of = own_operation_record<Own>();
 
-/// Attributes of an operator of the library that a body defines, with a layer's options. They depend on these, so that a program which does not use
-/// the layer does not evaluate the body either: the record is named nowhere else but in op/library.hpp.
+/// Attributes of an operator of the library that a body defines, with a layer's options. They depend on these, so that
+/// a program which does not use the layer does not evaluate the body either: the record is named nowhere else but in
+/// op/library.hpp.
 template <class Body, class... Options>
 constexpr op_attributes generated_attributes(typename Body::options own) {
     return make_attributes<op_kind{&operation_record_of<Body>}, Options...>(own);
@@ -258,9 +259,10 @@ struct names {
 ///         }
 ///     };
 ///
-/// `w` is a nests::nest_writer. Inputs and parameters are numbers at one point of the loops that index them; sums, means and maxima over loops are
-/// numbers at the points of the others. Shapes, splits, partial sums, gradients, costs and what every backend runs follow. Members that an operator
-/// may have besides: `ranks`, `name`, and `rows`, as `elementwise` has it.
+/// `w` is a nests::nest_writer. Inputs and parameters are numbers at one point of the loops that index them; sums,
+/// means and maxima over loops are numbers at the points of the others. Shapes, splits, partial sums, gradients, costs
+/// and what every backend runs follow. Members that an operator may have besides: `ranks`, `name`, and `rows`, as
+/// `elementwise` has it.
 template <class Own>
 struct operation : protected expression::functions, protected nests::names {
     static constexpr op_attributes attributes{.kind = {&detail::operation_record_of<Own>}};

@@ -87,7 +87,7 @@ public:
     nest_writer(const nest_writer&) = delete;
     nest_writer& operator=(const nest_writer&) = delete;
 
-    // ---- loops ----------------------------------------------------------------------------------------------------------
+    // ---- loops ------------------------------------------------------------------------------------------------------
 
     /// Loops by name: auto [n, c] = w.loops(sample, channel). The inputs' extents are theirs.
     template <class... Name>
@@ -127,7 +127,7 @@ public:
                                                   : shapes_[input][dimension];
     }
 
-    // ---- operands -------------------------------------------------------------------------------------------------------
+    // ---- operands ---------------------------------------------------------------------------------------------------
 
     /// The next input, at this index.
     template <class... Index>
@@ -210,9 +210,10 @@ public:
         }
     }
 
-    // ---- nests ----------------------------------------------------------------------------------------------------------
+    // ---- nests ------------------------------------------------------------------------------------------------------
 
-    /// The sum of an expression over some loops, for every point of the others that it depends on. It is taken in double.
+    /// The sum of an expression over some loops, for every point of the others that it depends on. It is taken in
+    /// double.
     constexpr value sum(const loop_list& over, const value& x) { return reduce(over, x, reducer::sum, element::f64); }
     constexpr value mean(const loop_list& over, const value& x) { return sum(over, x) / size(over); }
     /// The largest; its gradient goes to the first of equal ones.
@@ -234,14 +235,15 @@ public:
         return {*this};
     }
 
-    /// What a loss makes, such as a number for each sample: w.loss(n) = an expression, whose mean over the global batch is minimized.
+    /// What a loss makes, such as a number for each sample: w.loss(n) = an expression, whose mean over the global batch
+    /// is minimized.
     template <class... Index>
     constexpr place loss(const Index&... at) {
         is_loss_ = true;
         return output(at...);
     }
 
-    // ---- what has been written ------------------------------------------------------------------------------------------
+    // ---- what has been written --------------------------------------------------------------------------------------
 
     constexpr problem refused() const { return refused_; }
     constexpr const description& described() const { return w_.d; }
@@ -377,8 +379,8 @@ private:
         return leaf(first_pending + pending_.size() - 1);
     }
 
-    // A body's calls within one expression come in any order (compilers differ). So what they have written is numbered anew, in the order in which the
-    // output's expression names it.
+    // A body's calls within one expression come in any order (compilers differ). So what they have written is numbered
+    // anew, in the order in which the output's expression names it.
 
     /// The number of a leaf in the program. An intermediate's nest comes before those that read it.
     constexpr int placed_slot(int slot) {
@@ -445,8 +447,9 @@ private:
             an_operator_has_too_many_loops_operands_nests_or_numbers();
         }
     }
-    /// Extents that follow from loops, as a body may name the output and parameters before the inputs that give loops their extents: the two sides of an
-    /// assignment are evaluated in the one order or the other (GCC 12 takes the left side first in constant expressions).
+    /// Extents that follow from loops, as a body may name the output and parameters before the inputs that give loops
+    /// their extents: the two sides of an assignment are evaluated in the one order or the other (GCC 12 takes the left
+    /// side first in constant expressions).
     constexpr void set_extents() {
         for (int k = 0; k < output_.rank; ++k) {
             output_.extent[k] = image(output_index_[k]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two tensors, or of a tensor and a constant, element by element; and what only together is one: a GELU of its Erf, a causal mask.
+// Operators of two tensors, or of a tensor and a constant, element by element; and what only together is one: a GELU of
+// its Erf, a causal mask.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,7 +13,8 @@ namespace nodes {
 /// Erf(x / sqrt(2)) is 2 Phi(x) - 1: with what follows, x Phi(x), it is a GELU.
 void erf(call& c);
 
-/// Whether two constants are what keeps attention from looking ahead: 0 on and below the diagonal of the last two dimensions, very small above.
+/// Whether two constants are what keeps attention from looking ahead: 0 on and below the diagonal of the last two
+/// dimensions, very small above.
 bool is_causal_mask(const constant& x);
 
 /// An operator of a tensor and a constant number.

@@ -48,7 +48,8 @@ float number_of_bits(data_type type, std::uint16_t bits);
 
 } // namespace detail
 
-/// The elements of a tensor. Throws cannot_say for types that are not read, and where they are more or fewer than its extents say.
+/// The elements of a tensor. Throws cannot_say for types that are not read, and where they are more or fewer than its
+/// extents say.
 constant constant_of(const tensor& t);
 
 /// Walks over the elements of `extents` in order; `at(d)` is the index along dimension d.

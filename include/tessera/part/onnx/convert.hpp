@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX model as a network: its graph node by node, its initializers as what parameters begin with, a loss behind its first output.
+// An ONNX model as a network: its graph node by node, its initializers as what parameters begin with, a loss behind its
+// first output.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -68,7 +68,8 @@ TESSERA_INLINE void gelu(call& c) {
         c.give(applied(c, v, op_kind::gelu));
         return;
     }
-    // x (1 + tanh(u)) / 2 is x sigmoid(2 u), with u = sqrt(2 / pi) (x + 0.044715 x^3) (Hendrycks and Gimpel 2016, section 2).
+    // x (1 + tanh(u)) / 2 is x sigmoid(2 u), with u = sqrt(2 / pi) (x + 0.044715 x^3) (Hendrycks and Gimpel 2016,
+    // section 2).
     const double k = 2 * std::sqrt(2 / 3.14159265358979323846);
     const view squared = applied(c, v, with_numbers(op_kind::power, 2), ".square");
     const view factor = applied(c, applied(c, squared, with_numbers(op_kind::scale, 0.044715 * k), ".scale"),

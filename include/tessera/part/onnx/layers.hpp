@@ -24,12 +24,13 @@ parameter_source as_it_is(const call& c, const char* slot, const constant& x);
 view layer(call& c, const std::string& called, op_attributes a, const std::vector<int>& reads,
            std::vector<parameter_source> sources);
 
-/// Takes the addition of constants that alone reads output 0 as a bias: one number for each index along dimension `axis`, counted from the right, of which there are
-/// `extent`. The addition is then done.
+/// Takes the addition of constants that alone reads output 0 as a bias: one number for each index along dimension
+/// `axis`, counted from the right, of which there are `extent`. The addition is then done.
 bool take_bias(call& c, int axis_from_right, index_t extent, parameter_source& to);
 
-/// Multiplies a view by constants, and adds others: a number for each index along the dimensions in which the constants differ, as a convolution of windows of one point
-/// in which every channel is a group. Either may be null. Trained where the constant is an initializer.
+/// Multiplies a view by constants, and adds others: a number for each index along the dimensions in which the constants
+/// differ, as a convolution of windows of one point in which every channel is a group. Either may be null. Trained
+/// where the constant is an initializer.
 view channel_affine(call& c, const view& v, const constant* factor, const constant* term);
 
 /// Adds a constant of the shape of one sample, as a table of positions.

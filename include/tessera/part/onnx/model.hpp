@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX model as plain values: what a file says (github.com/onnx/onnx, onnx.proto), of which a network is made. Nothing here is checked.
+// An ONNX model as plain values: what a file says (github.com/onnx/onnx, onnx.proto), of which a network is made.
+// Nothing here is checked.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -65,7 +66,8 @@ constexpr int bytes_of(data_type t) {
     }
 }
 
-/// A tensor with its elements, which lie in raw bytes, little-endian, or in one of the typed lists. Does not own the bytes.
+/// A tensor with its elements, which lie in raw bytes, little-endian, or in one of the typed lists. Does not own the
+/// bytes.
 struct tensor {
     std::string name;
     data_type type = data_type::undefined;

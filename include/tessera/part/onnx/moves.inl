@@ -40,8 +40,8 @@ TESSERA_INLINE void say_samples(const call& c, const view& v, std::vector<index_
     if (passed != before) {
         return;
     }
-    // They are a dimension of their own (1), or part of the first that what is behind them is split into, or part of the last before them, where what is
-    // behind stays or is put together.
+    // They are a dimension of their own (1), or part of the first that what is behind them is split into, or part of
+    // the last before them, where what is behind stays or is put together.
     const std::size_t behind = static_cast<std::size_t>(v.rank() - 1 - at);
     const bool own = next < said.size() && said[next] == 1;
     const bool belongs_before = !own && said.size() - next <= behind;

@@ -12,11 +12,12 @@ class regrouped {
 public:
     view read;
 
-    /// `groups`: dimensions of the view, each in one group, without that of the samples; parts of the dimension of the samples beside them go into the
-    /// first group, in front.
+    /// `groups`: dimensions of the view, each in one group, without that of the samples; parts of the dimension of the
+    /// samples beside them go into the first group, in front.
     regrouped(call& c, const view& v, const std::vector<std::vector<int>>& groups);
 
-    /// The dimensions of the view in a result of groups of the same extents, but for groups of one dimension, whose extents may be others.
+    /// The dimensions of the view in a result of groups of the same extents, but for groups of one dimension, whose
+    /// extents may be others.
     view back(const view& result) const;
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What translates a foreign graph node by node: values by name, constants, attributes, and the shapes in which operators of the network read views.
+// What translates a foreign graph node by node: values by name, constants, attributes, and the shapes in which
+// operators of the network read views.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,7 +11,8 @@
 
 namespace tessera::onnx {
 
-/// A value of the graph: a view of the network, a constant, or what stands for something that only together with another node has an operator.
+/// A value of the graph: a view of the network, a constant, or what stands for something that only together with
+/// another node has an operator.
 struct value {
     enum class kind {
         nothing,  ///< an input that is left out, or what was not understood
@@ -26,7 +28,8 @@ struct value {
     double factor = 1, offset = 0;
 };
 
-/// The samples while a graph is translated that does not say how many there are: a number that no other extent is likely to be.
+/// The samples while a graph is translated that does not say how many there are: a number that no other extent is
+/// likely to be.
 inline constexpr index_t stand_in_samples = 1021;
 
 class translation {
@@ -96,7 +99,8 @@ public:
     void give(view v, std::size_t k = 0) { give(translation::data(std::move(v)), k); }
     /// The only node that reads an output, null where several or none do, or the graph gives it out.
     const node* only_reader(const std::string& output) const;
-    /// Operators with parameters are called like the initializer that is their weight, without what it is of them; else like the node.
+    /// Operators with parameters are called like the initializer that is their weight, without what it is of them; else
+    /// like the node.
     std::string layer_name(const constant& weight) const;
 };
 

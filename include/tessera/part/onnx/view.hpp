@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as a foreign graph sees them: a tensor of the network and a view of it, whose dimensions are split, merged and moved. Only what an operator
-// reads becomes operators of the network, with the samples first.
+// Tensors as a foreign graph sees them: a tensor of the network and a view of it, whose dimensions are split, merged
+// and moved. Only what an operator reads becomes operators of the network, with the samples first.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -52,7 +52,8 @@ struct view {
     view permuted(const std::vector<int>& order) const;
 };
 
-/// The view with other extents of the same product; false where a new dimension ends inside of a factor that does not divide.
+/// The view with other extents of the same product; false where a new dimension ends inside of a factor that does not
+/// divide.
 bool reshape_view(view& v, const std::vector<index_t>& extents);
 
 /// How a tensor becomes one that is a view: reshapes and permutations in turn, and at last its extents.

@@ -34,7 +34,8 @@ void set_windows(Own& own, const window_words& w) {
     }
 }
 
-/// Zeros around the pixels, where the padding differs at the two ends of a dimension, or is as large as the window; the padding is then none.
+/// Zeros around the pixels, where the padding differs at the two ends of a dimension, or is as large as the window; the
+/// padding is then none.
 view padded_apart(call& c, view v, window_words& w, bool always = false);
 
 template <class Own>
@@ -49,9 +50,10 @@ op_attributes convolution(op_kind kind, const window_words& w, index_t out, inde
 
 void conv(call& c);
 
-/// What a transposed convolution takes away of its output at the two ends of each dimension, as padding where it is the same, and a crop of the rest: true where there is
-/// one. Its auto_pad makes the output as long as the input times the stride (the operator's page in ONNX), what is odd at the end or, for
-/// SAME_LOWER, at the beginning; output_padding takes less away at the end.
+/// What a transposed convolution takes away of its output at the two ends of each dimension, as padding where it is the
+/// same, and a crop of the rest: true where there is one. Its auto_pad makes the output as long as the input times the
+/// stride (the operator's page in ONNX), what is odd at the end or, for SAME_LOWER, at the beginning; output_padding
+/// takes less away at the end.
 bool take_from_output(const call& c, const view& v, window_words& w, op::crop_attributes& crop);
 
 void conv_transpose(call& c);
@@ -59,7 +61,8 @@ void conv_transpose(call& c);
 /// What a window sees of an input that a ceiling makes longer at its end. True where one ends behind the padding.
 bool take_ceiling(const call& c, const view& v, window_words& w);
 
-/// Padding that differs at its two ends as more padding at both, and a crop of what comes of it: the crop's first index, and the extents that it keeps.
+/// Padding that differs at its two ends as more padding at both, and a crop of what comes of it: the crop's first
+/// index, and the extents that it keeps.
 bool with_more_padding(const view& v, window_words& w, op::crop_attributes& crop);
 
 void pool(call& c);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that is being written from a foreign graph: inputs and operators by name, with the numbers that their parameters begin with.
+// A network that is being written from a foreign graph: inputs and operators by name, with the numbers that their
+// parameters begin with.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

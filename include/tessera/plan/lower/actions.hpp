@@ -21,8 +21,8 @@ bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, i
 /// Forgets what an operator has made of a micro-batch.
 void forget_results(const lowering_input& in, micro_batch_places& m, int op);
 
-/// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads is the second time's, so
-/// that the memory of the first is free after forward.
+/// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads
+/// is the second time's, so that the memory of the first is free after forward.
 void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                const action_order& order, int stage);
 
@@ -37,8 +37,8 @@ struct network_lowering {
     std::vector<int> together{}; ///< micro-batches that wait for the others of a batch norm over all of them
 };
 
-/// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics before the first one is
-/// normalized, and of the statistics' gradient before the first one's input has its own.
+/// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics
+/// before the first one is normalized, and of the statistics' gradient before the first one's input has its own.
 void perform_jointly(network_lowering& x, const action& now);
 
 /// One action of a stage. One that has a batch norm over all micro-batches waits for theirs.

@@ -110,7 +110,9 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
         }
         for (int k = x.in.desc(op).nests.size() - 1; k >= 0; --k) {
             each([&](micro_batch_places& m) {
-                has_gradient(x.in, m, op) ? backward_nests(x.in, x.net, m, x.out, op, k, backward_part::all) : void();
+                if (has_gradient(x.in, m, op)) {
+                    backward_nests(x.in, x.net, m, x.out, op, k, backward_part::all);
+                }
             });
         }
         each([&](micro_batch_places&) { finish_parameters(x.in, x.net, x.sync, x.out, op); });

@@ -7,7 +7,8 @@
 
 namespace tessera::lowering {
 
-/// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or shards overlap, all sum.
+/// Every copy of a region by the contributions of its own device, times the number of copies; where one has none, or
+/// shards overlap, all sum.
 void update_copies(const lowering_input& in, const network_places& net, synchronization_places& sync, plan_writer& out,
                    int parameter, const std::vector<piece>& copies, gathered_list& sums);
 

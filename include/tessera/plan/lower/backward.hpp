@@ -10,7 +10,8 @@ namespace tessera::lowering {
 /// Which gradients a backward action makes.
 enum class backward_part : std::uint8_t { all, input, weight };
 
-/// True where gradients of weights can wait until the inputs' are done: no gradient of an intermediate needs the same sums.
+/// True where gradients of weights can wait until the inputs' are done: no gradient of an intermediate needs the same
+/// sums.
 bool splits_backward(const lowering_input& in, int op);
 
 bool has_gradient(const lowering_input& in, const micro_batch_places& m, int op);

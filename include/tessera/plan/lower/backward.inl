@@ -5,6 +5,8 @@
 
 #include "tessera/plan/lower/backward.hpp"
 
+#include <utility>
+
 namespace tessera::lowering {
 
 TESSERA_INLINE bool splits_backward(const lowering_input& in, int op) {
@@ -173,8 +175,8 @@ TESSERA_INLINE void backward_nest(const lowering_input& in, network_places& net,
         }
         task& t = add_compute(in, out, op, what, number, s, k, k);
         t.emits = own;
-        t.reads = static_cast<std::vector<int>&&>(read_list);
-        t.writes = static_cast<std::vector<int>&&>(write_list);
+        t.reads = std::move(read_list);
+        t.writes = std::move(write_list);
         for (int o = 0; o < max_operands; ++o) {
             t.value[o] = o < d.operands.size() ? value[o] : -1;
             t.gradient[o] = o < d.operands.size() ? gradient[o] : -1;
@@ -211,7 +213,9 @@ TESSERA_INLINE void backward(const lowering_input& in, network_places& net, micr
         return; // there is nothing, or nothing that has waited
     }
     if (in.g.facts(op).passes_gradient) {
-        waits ? void() : pass_gradient(in, net, m, out, op);
+        if (!waits) {
+            pass_gradient(in, net, m, out, op);
+        }
         return;
     }
     for (int k = in.desc(op).nests.size() - 1; k >= 0; --k) {

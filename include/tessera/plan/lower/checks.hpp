@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering refuses: options that do not fit the network or the strategy, and what breaks the rules of stages, schedules, messages and
-// averages. The order is that in which users see it: what a plan is made of first.
+// What lowering refuses: options that do not fit the network or the strategy, and what breaks the rules of stages,
+// schedules, messages and averages. The order is that in which users see it: what a plan is made of first.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -40,7 +40,8 @@ struct message_reduction {
     bool squares = true;
 };
 
-/// A task that sums a slice of contributions to each of some slices into tiles, with their squares where they are wanted.
+/// A task that sums a slice of contributions to each of some slices into tiles, with their squares where they are
+/// wanted.
 void add_reduce(const lowering_input& in, synchronization_places& sync, plan_writer& out, const sent_message& sent,
                 const std::vector<message_sum>& all, const message_reduction& x);
 
@@ -50,14 +51,16 @@ void send_sliced(const lowering_input& in, synchronization_places& sync, plan_wr
 /// The tile in which the summed gradient of a copy's region arrives; slices of one parameter share it.
 int sum_tile(synchronization_places& sync, plan_writer& out, int parameter, const piece& copy);
 
-/// Every member sums a slice and hands it to all; each updates its copy. Returns what arrives, whose updates come after all sums.
+/// Every member sums a slice and hands it to all; each updates its copy. Returns what arrives, whose updates come after
+/// all sums.
 std::vector<reduced_slices> send_all_reduce(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                             const sent_message& sent);
 
 /// Contributions to a slice by the member that they are summed by: that of their device, or the first.
 std::vector<std::vector<int>> sources_by_member(const plan_writer& out, const sent_slice& x, int members);
 
-/// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more round. Returns what arrives.
+/// Chunk c starts behind member c and goes round, each adding its own, until member c has all of it; then once more
+/// round. Returns what arrives.
 std::vector<reduced_slices> send_ring(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                       const sent_message& sent);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is lowered: a network, a strategy and options, and what follows from them before anything has a place. Nothing here changes while a plan
-// grows.
+// What is lowered: a network, a strategy and options, and what follows from them before anything has a place. Nothing
+// here changes while a plan grows.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,12 +18,12 @@ struct lower_options {
     optimizer update;            ///< how many states a parameter has, and whether gradients are clipped
     bool keep_gradients = false; ///< gradients stay readable after the run
     bool allow_empty = false;    ///< a short batch may leave some shards without samples
-    /// An input that holds the gradient of the last operator's output; inputs then get gradients too, and these and the output are
-    /// results of the plan. It lets a network without a loss go backward. -1: none.
+    /// An input that holds the gradient of the last operator's output; inputs then get gradients too, and these and the
+    /// output are results of the plan. It lets a network without a loss go backward. -1: none.
     int output_gradient = -1;
     std::vector<int> wanted{}; ///< tensors that operators make and that are results too
-    /// Tiles of the parameters of the plan whose parameters this one's run takes, or null. A plan of a part of the network, or of fewer
-    /// micro-batches, has fewer copies of a parameter, and would make other slices of them.
+    /// Tiles of the parameters of the plan whose parameters this one's run takes, or null. A plan of a part of the
+    /// network, or of fewer micro-batches, has fewer copies of a parameter, and would make other slices of them.
     const std::vector<tile>* stored = nullptr;
 };
 
@@ -47,7 +47,8 @@ struct lowering_input {
 
     bool trains() const { return o.kind == run_kind::training; }
     bool clips() const { return trains() && o.update.clip_norm > 0; }
-    /// Gradients are summed by tasks of their own, since norms of them are needed before any update, or any of their parameter.
+    /// Gradients are summed by tasks of their own, since norms of them are needed before any update, or any of their
+    /// parameter.
     bool sums_first() const { return clips() || (trains() && o.update.is_layerwise()); }
     bool has_messages() const { return trains() && s.sync != nullptr && !s.sync->messages.empty(); }
     bool averages() const { return trains() && s.sync != nullptr && s.sync->average_every > 0; }
@@ -62,7 +63,8 @@ struct lowering_input {
 
     const configuration& config(int op) const { return s.ops[op]; }
     const description& desc(int op) const { return descriptions[at(op)]; }
-    /// Region of an operand; that of a parameter does not depend on the loops that do not index it, so an empty shard has one too.
+    /// Region of an operand; that of a parameter does not depend on the loops that do not index it, so an empty shard
+    /// has one too.
     box region_of(int op, int which, const shard& x) const { return region(desc(op), which, x.ranges); }
 
     bool is_empty(const shard& x, int op) const;
@@ -71,7 +73,8 @@ struct lowering_input {
     interval samples_of(int micro_batch) const;
     std::vector<shard> shards_of(int op, int micro_batch) const;
 
-    /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its own.
+    /// True for an operator whose intermediates are sums over all micro-batches: each of these leaves a part of its
+    /// own.
     bool is_joint(int op) const { return joint_statistics && desc(op).has_running_state(); }
     /// True for an operator each of whose shards of samples takes statistics of its own.
     bool takes_own_statistics(int op) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits for the backward pass (sync_time::after_backward): for the last that each device from which it takes has computed.
+// What waits for the backward pass (sync_time::after_backward): for the last that each device from which it takes has
+// computed.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -20,7 +21,9 @@ public:
         for (std::size_t k = 0; t.late && k < reads.size(); ++k) {
             const int device = tiles[static_cast<std::size_t>(reads[k])].device;
             const int last = device < 0 ? -1 : last_[static_cast<std::size_t>(device)];
-            last < 0 ? void() : wait(last);
+            if (last >= 0) {
+                wait(last);
+            }
         }
     }
 

@@ -5,6 +5,8 @@
 
 #include "tessera/plan/lower/lower.hpp"
 
+#include <utility>
+
 namespace tessera::lowering {
 
 TESSERA_INLINE plan_writer empty_plan(const lowering_input& in) {
@@ -40,7 +42,9 @@ TESSERA_INLINE void lower_step(network_lowering& x) {
     for (std::size_t i = 0; i < x.order.actions.size(); ++i) {
         x.sync.holds = i < losses;
         perform(x, x.order.actions[i]);
-        i + 1 == losses ? finish_held(x.in, x.net, x.sync, x.out) : void();
+        if (i + 1 == losses) {
+            finish_held(x.in, x.net, x.sync, x.out);
+        }
     }
     finish_updates(x.in, x.net, x.sync, x.out);
     collect_results(x.in, x.net, x.all, x.out);
@@ -77,7 +81,7 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
     }
     use_queues(x.out.p);
     number_tasks(x.out.p);
-    return static_cast<plan&&>(x.out.p);
+    return std::move(x.out.p);
 }
 
 } // namespace tessera

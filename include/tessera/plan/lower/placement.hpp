@@ -37,11 +37,12 @@ std::vector<located> place_inputs(const lowering_input& in, plan_writer& out);
 /// A micro-batch of which nothing but the inputs is there.
 void forget_step(const lowering_input& in, const network_places& net, micro_batch_places& m);
 
-/// Forgets what the step before has left, for a step that takes `sweeps` micro-batches forward and backward; parameters stay.
+/// Forgets what the step before has left, for a step that takes `sweeps` micro-batches forward and backward; parameters
+/// stay.
 void forget_step(const lowering_input& in, network_places& net, int sweeps);
 
-/// Everything that lies somewhere before anything is computed. Parameters live where a shard needs them, also one that a short batch leaves without
-/// samples.
+/// Everything that lies somewhere before anything is computed. Parameters live where a shard needs them, also one that
+/// a short batch leaves without samples.
 network_places place_network(const lowering_input& in, plan_writer& out, std::vector<micro_batch_places>& micro_batches,
                              std::size_t stages, int sweeps);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tensors, parameters and their gradients are while a plan grows: places of the network, of a micro-batch, and of gradients on their way to
-// updates.
+// Where tensors, parameters and their gradients are while a plan grows: places of the network, of a micro-batch, and of
+// gradients on their way to updates.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -27,7 +27,8 @@ struct gathered_tile {
 };
 using gathered_list = std::vector<gathered_tile>;
 
-/// What shards made of an intermediate or of its gradient, the sums of its slices where devices share that work, and what was gathered of either.
+/// What shards made of an intermediate or of its gradient, the sums of its slices where devices share that work, and
+/// what was gathered of either.
 struct intermediate_pieces {
     located made;
     gathered_list slices;
@@ -40,7 +41,8 @@ struct intermediate_state {
     intermediate_pieces gradients;
 };
 
-/// By operator * max_operands + operand; one state, or one for every shard of samples where each takes its own statistics.
+/// By operator * max_operands + operand; one state, or one for every shard of samples where each takes its own
+/// statistics.
 using intermediate_list = std::vector<std::pair<int, std::vector<intermediate_state>>>;
 
 /// What belongs to one micro-batch.

@@ -23,7 +23,9 @@ TESSERA_INLINE void collect_results(const lowering_input& in, const network_plac
         for (std::size_t m = 0; m < micro_batches.size() && in.g.is_loss(op); ++m) {
             const auto keep_tensor = [&](int t) { keep(out, t, micro_batches[m].values[at(t)]); };
             keep_tensor(in.g.ops[op].output);
-            in.trains() ? void() : keep_tensor(in.g.ops[op].inputs[0]);
+            if (!in.trains()) {
+                keep_tensor(in.g.ops[op].inputs[0]);
+            }
         }
     }
     for (const int t : in.o.wanted) {

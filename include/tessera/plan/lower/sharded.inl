@@ -5,6 +5,8 @@
 
 #include "tessera/plan/lower/sharded.hpp"
 
+#include <utility>
+
 namespace tessera::lowering {
 
 TESSERA_INLINE std::vector<std::vector<piece>> groups_of(const located& parameter) {
@@ -74,7 +76,7 @@ TESSERA_INLINE void take_stored_slices(const lowering_input& in, network_places&
             pieces.push_back(mine);
         }
     }
-    all.pieces = static_cast<std::vector<piece>&&>(pieces);
+    all.pieces = std::move(pieces);
 }
 
 TESSERA_INLINE void shard_parameters(const lowering_input& in, network_places& net, plan_writer& out) {

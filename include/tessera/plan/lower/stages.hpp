@@ -21,14 +21,15 @@ std::vector<std::vector<int>> stages_after(const lowering_input& in, std::size_t
 /// The actions of all stages and micro-batches: a schedule's, or micro-batches one after the other through all stages.
 std::vector<action> all_actions(const lowering_input& in, int stages);
 
-/// Where batch norms take their statistics over all micro-batches: every stage forward for all of them, stage by stage, then every stage backward.
-/// The schedule lets them, which is a rule.
+/// Where batch norms take their statistics over all micro-batches: every stage forward for all of them, stage by stage,
+/// then every stage backward. The schedule lets them, which is a rule.
 std::vector<action> joint_actions(const std::vector<action>& all, int stages);
 
 /// Decides on the actions and their order.
 action_order arrange(const lowering_input& in);
 
-/// How many actions of the stages there are until all losses are known. No parameter changes before: a step whose loss is not finite changes nothing.
+/// How many actions of the stages there are until all losses are known. No parameter changes before: a step whose loss
+/// is not finite changes nothing.
 std::size_t actions_until_losses(const lowering_input& in, const action_order& order);
 
 } // namespace tessera::lowering

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering of what follows when a parameter's gradient is ready: updates, or the messages of a strategy's synchronization.
+// Lowering of what follows when a parameter's gradient is ready: updates, or the messages of a strategy's
+// synchronization.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,8 +19,8 @@ void send(const lowering_input& in, const network_places& net, synchronization_p
 /// Sends the messages that are due: each when all its gradients are ready and those before it have been sent.
 void send_messages(const lowering_input& in, const network_places& net, synchronization_places& sync, plan_writer& out);
 
-/// After an operator has gone backward: those of its parameters that no other one still adds to are updated, or sent. Before all losses are known
-/// it waits.
+/// After an operator has gone backward: those of its parameters that no other one still adds to are updated, or sent.
+/// Before all losses are known it waits.
 void finish_parameters(const lowering_input& in, network_places& net, synchronization_places& sync, plan_writer& out,
                        int op);
 
@@ -29,7 +30,8 @@ void finish_held(const lowering_input& in, network_places& net, synchronization_
 /// Updates of steps that have waited as long as they may; when the last step has gone backward, of all.
 void update_stale(const lowering_input& in, synchronization_places& sync, plan_writer& out);
 
-/// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all sums, averages.
+/// What is left when all has gone backward: messages, the sums of what cannot be sliced, updates that wait for all
+/// sums, averages.
 void finish_updates(const lowering_input& in, const network_places& net, synchronization_places& sync,
                     plan_writer& out);
 

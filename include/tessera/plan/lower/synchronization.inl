@@ -5,6 +5,8 @@
 
 #include "tessera/plan/lower/synchronization.hpp"
 
+#include <utility>
+
 namespace tessera::lowering {
 
 TESSERA_INLINE bool travel_together(const plan_writer& out, const sent_slice& a, const sent_slice& b) {
@@ -39,7 +41,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
             if (one.sources.empty()) {
                 continue; // a short batch leaves nothing to a shard
             }
-            one.copies = static_cast<std::vector<piece>&&>(copies);
+            one.copies = std::move(copies);
             std::size_t set = 0;
             while (set < by_members.size() && !travel_together(out, by_members[set][0], one)) {
                 ++set;
@@ -47,7 +49,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
             if (set == by_members.size()) {
                 by_members.emplace_back();
             }
-            by_members[set].push_back(static_cast<sent_slice&&>(one));
+            by_members[set].push_back(std::move(one));
         }
     }
     for (std::vector<sent_slice>& set : by_members) {
@@ -55,7 +57,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
         const tessera::exchange how = alone ? exchange::sliced : m.how;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
         const int message = together ? out.message_count++ : -1;
-        const sent_message sent{how, message, m.server, static_cast<std::vector<sent_slice>&&>(set)};
+        const sent_message sent{how, message, m.server, std::move(set)};
         in.compresses() && !alone ? send_compressed(in, sync, out, sent) : send_among(in, sync, out, sent);
     }
 }
@@ -82,7 +84,9 @@ TESSERA_INLINE void finish_parameters(const lowering_input& in, network_places& 
     for (int p : in.g.ops[op].parameters) {
         const bool ready = --net.uses_left[at(p)] == 0 && in.g.parameters[p].trained;
         if (ready && in.has_messages()) {
-            in.sums_late() ? void() : send_messages(in, net, sync, out);
+            if (!in.sums_late()) {
+                send_messages(in, net, sync, out);
+            }
         } else if (ready && in.layerwise[at(p)] != 0 && !in.clips()) {
             update_layerwise(in, net, sync, out, p);
         } else if (ready && in.o.update.clip_norm <= 0) {
@@ -107,7 +111,7 @@ TESSERA_INLINE void finish_held(const lowering_input& in, network_places& net, s
 
 TESSERA_INLINE void update_stale(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
     const int now = out.step;
-    sync.stale.push_back({now, static_cast<std::vector<reduced_slices>&&>(sync.reduced)});
+    sync.stale.push_back({now, std::move(sync.reduced)});
     sync.reduced.clear();
     std::size_t due = 0;
     for (; due < sync.stale.size() && (sync.stale[due].step + in.staleness() <= now || now + 1 == in.period()); ++due) {
@@ -127,7 +131,9 @@ TESSERA_INLINE void finish_updates(const lowering_input& in, const network_place
         send_messages(in, net, sync, out);
     }
     for (int p = 0; p < in.g.parameter_count && (in.clips() || (in.has_messages() && in.sums_first())); ++p) {
-        in.has_messages() && is_sliceable(net, p) ? void() : reduce_parameter(in, net, sync, out, p);
+        if (!(in.has_messages() && is_sliceable(net, p))) {
+            reduce_parameter(in, net, sync, out, p);
+        }
     }
     take_all_norms(in, sync, out);
     if (in.staleness() > 0) {

@@ -65,7 +65,9 @@ TESSERA_INLINE int state_tile(const lowering_input& in, synchronization_places& 
     out[t].bytes = out[t].elements * bytes_of(element::f32) * in.o.update.state_count();
     out[t].slice = r.slice; // several of them may lie on one device
     out[t].slices = r.slices;
-    out.p.period > 1 ? sync.states.push_back(t) : void();
+    if (out.p.period > 1) {
+        sync.states.push_back(t);
+    }
     return t;
 }
 
@@ -280,7 +282,9 @@ TESSERA_INLINE void take_all_norms(const lowering_input& in, synchronization_pla
     std::vector<candidate> all;
     for (std::size_t i = 0; i < sync.reduced.size(); ++i) {
         for (reduced_slice& r : sync.reduced[i]) {
-            in.layerwise[at(r.parameter)] != 0 ? all.push_back({&r, i}) : void();
+            if (in.layerwise[at(r.parameter)] != 0) {
+                all.push_back({&r, i});
+            }
         }
     }
     const auto key = [](const candidate& x) {
@@ -308,7 +312,9 @@ TESSERA_INLINE void take_all_norms(const lowering_input& in, synchronization_pla
         i = k;
     }
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-        chosen[i].empty() ? void() : take_norms(in, sync, out, chosen[i], static_cast<int>(i));
+        if (!chosen[i].empty()) {
+            take_norms(in, sync, out, chosen[i], static_cast<int>(i));
+        }
     }
 }
 
@@ -328,7 +334,9 @@ TESSERA_INLINE void update_clipped(const lowering_input& in, synchronization_pla
                                    int parameter) {
     int number = 0;
     for (const reduced_slices& r : sync.reduced) {
-        r[0].parameter == parameter ? update_from(in, sync, out, r, number++) : void();
+        if (r[0].parameter == parameter) {
+            update_from(in, sync, out, r, number++);
+        }
     }
 }
 

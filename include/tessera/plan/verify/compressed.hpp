@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that compressed gradients are of one parameter: who compresses keeps what it leaves out to itself, and who adds codes up reads those of all.
+// Checks that compressed gradients are of one parameter: who compresses keeps what it leaves out to itself, and who
+// adds codes up reads those of all.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -51,7 +51,8 @@ TESSERA_INLINE bool verifier::decompression_is_sound(const task& whole, const ta
     return right || refuse(&whole, "a task adds up other codes than those of its parameter's gradient");
 }
 
-/// In a step one compression at most changes what a device has left out, and of one region of a parameter a device has one residual.
+/// In a step one compression at most changes what a device has left out, and of one region of a parameter a device has
+/// one residual.
 TESSERA_INLINE bool verifier::residuals_are_one() {
     std::vector<std::uint64_t> numbers;
     for (const tile& x : p_.tiles) {
@@ -73,8 +74,8 @@ TESSERA_INLINE bool verifier::residuals_are_one() {
            refuse(nullptr, "a device compresses one gradient twice in a step, or keeps two residuals of it");
 }
 
-/// Where a parameter's gradient is compressed, its updates take what the codes add up to: the gradient itself is another number, even where it is the
-/// only one.
+/// Where a parameter's gradient is compressed, its updates take what the codes add up to: the gradient itself is
+/// another number, even where it is the only one.
 TESSERA_INLINE bool verifier::updates_take_codes() {
     std::vector<char> of_codes(p_.tiles.size(), 0);
     std::vector<std::pair<std::pair<int, int>, box>> sent; // parameter and step, region

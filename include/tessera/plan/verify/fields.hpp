@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that every number of a plan is one that it can be: kinds, indices, regions, sizes. All other checks stand on these.
+// Checks that every number of a plan is one that it can be: kinds, indices, regions, sizes. All other checks stand on
+// these.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -65,7 +65,8 @@ TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
            refuse(nullptr, "it is made for an optimizer with another state, clipping or loss scale");
 }
 
-/// The extents of the tensor, parameter or intermediate that a tile is of; null where it is of none, or that does not exist.
+/// The extents of the tensor, parameter or intermediate that a tile is of; null where it is of none, or that does not
+/// exist.
 TESSERA_INLINE const shape* verifier::extents_of(const tile& x) const {
     const bool converted = x.origin >= 0 && p_.tiles[at(x.origin)].kind == tile_kind::parameter;
     switch (converted ? tile_kind::parameter : x.kind) {
@@ -218,7 +219,8 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
 }
 
-/// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not led astray.
+/// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not
+/// led astray.
 TESSERA_INLINE bool verifier::says_its_own(const task& t) {
     const bool updates = t.kind == task_kind::update;
     const bool norm = t.kind == task_kind::norm;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a parameter's update uses the sum of every contribution to its gradient exactly once, whatever way the sum takes.
+// Checks that a parameter's update uses the sum of every contribution to its gradient exactly once, whatever way the
+// sum takes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -125,7 +125,8 @@ TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<i
     all.push_back({own, sum});
 }
 
-/// The contributions that what a task reads of gradients adds up to, sorted; `all_parts` alone where a copy has gathered all.
+/// The contributions that what a task reads of gradients adds up to, sorted; `all_parts` alone where a copy has
+/// gathered all.
 TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
         const tile& x = p_.tiles[at(r)];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that what moves stays what it is: copies, reorders and other names keep the tensor, the part, the micro-batch and the step.
+// Checks that what moves stays what it is: copies, reorders and other names keep the tensor, the part, the micro-batch
+// and the step.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +10,8 @@
 
 namespace tessera::detail {
 
-/// Loop ranges for which operand `o` is read in a region, if there are any: a part of a dimension is one of its major loop.
+/// Loop ranges for which operand `o` is read in a region, if there are any: a part of a dimension is one of its major
+/// loop.
 constexpr loop_ranges ranges_behind(const description& d, int o, const box& of) {
     loop_ranges found(d);
     for (int k = 0; k < of.rank; ++k) {

@@ -65,8 +65,8 @@ TESSERA_INLINE bool verifier::origin_is_sound(const tile& x) const {
            x.type == from.type && x.slices == 1 && from.slices == 1 && from.region.contains(x.region);
 }
 
-/// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a flattening passes on; or for
-/// what the activation after a computation writes in its place.
+/// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a
+/// flattening passes on; or for what the activation after a computation writes in its place.
 TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
     const tile& x = p_.tiles[at(i)];
     const tile& b = p_.tiles[at(x.alias)];

@@ -103,8 +103,8 @@ TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
                                    ", or not all of it");
 }
 
-/// The part of partial inputs that a task passes on; -1: its inputs are complete. False where they are different parts, or the operator is
-/// not linear in them.
+/// The part of partial inputs that a task passes on; -1: its inputs are complete. False where they are different parts,
+/// or the operator is not linear in them.
 TESSERA_INLINE bool verifier::part_read(const task& t, int& part) const {
     const description& d = desc(t.op);
     part = -1;

@@ -122,7 +122,8 @@ TESSERA_INLINE bool verifier::before(int a, int b) const {
     return clock_[at(b) * p_.order.size() + at(p_.list_of(first))] > first.position && a != b;
 }
 
-/// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is written, and as a whole.
+/// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is
+/// written, and as a whole.
 TESSERA_INLINE bool verifier::races() {
     std::vector<std::vector<std::pair<int, access>>> all(p_.tiles.size());
     std::vector<access> own;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of shards ask again and again: which gradients flow, and which tiles are pieces of which tensor, of which shard.
+// What the checks of shards ask again and again: which gradients flow, and which tiles are pieces of which tensor, of
+// which shard.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

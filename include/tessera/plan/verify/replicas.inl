@@ -25,7 +25,8 @@ TESSERA_INLINE bool verifier::replicas() {
     return true;
 }
 
-/// True for a copy or sum between what two replicas have, or two micro-batches (which running statistics alone sum over).
+/// True for a copy or sum between what two replicas have, or two micro-batches (which running statistics alone sum
+/// over).
 TESSERA_INLINE bool verifier::mixes_replicas(const task& t) const {
     if (t.kind != task_kind::copy && t.kind != task_kind::sum && t.kind != task_kind::reorder) {
         return false;

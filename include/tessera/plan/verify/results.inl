@@ -7,8 +7,8 @@
 
 namespace tessera::detail {
 
-/// What is to be read after the run lies where the plan says, whole, and nothing overwrites it: losses, in an evaluation what goes into them,
-/// what a network without a loss is run for, and gradients where they are kept.
+/// What is to be read after the run lies where the plan says, whole, and nothing overwrites it: losses, in an
+/// evaluation what goes into them, what a network without a loss is run for, and gradients where they are kept.
 TESSERA_INLINE bool verifier::results() {
     std::vector<char> listed(p_.tiles.size(), 0);
     for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
@@ -57,7 +57,8 @@ TESSERA_INLINE bool verifier::results() {
     return true;
 }
 
-/// Every piece of a tensor (or of its gradient) in a step is among the results, or a copy of it; of an input, which has none, what is listed is whole.
+/// Every piece of a tensor (or of its gradient) in a step is among the results, or a copy of it; of an input, which has
+/// none, what is listed is whole.
 TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) const {
     std::vector<std::uint64_t> listed;
     bool whole_input = true;
@@ -106,9 +107,10 @@ TESSERA_INLINE bool verifier::covers_once(std::vector<interval>& all, index_t n)
     return end == n;
 }
 
-/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is updated once in every step,
-/// after all that read it in that step and before all that read it in the next; or, where gradients are used late, before and after so many steps later. An
-/// element's updates come in the order of their steps.
+/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is
+/// updated once in every step, after all that read it in that step and before all that read it in the next; or, where
+/// gradients are used late, before and after so many steps later. An element's updates come in the order of their
+/// steps.
 TESSERA_INLINE bool verifier::updates() {
     if (p_.kind != run_kind::training) {
         return true;
@@ -202,8 +204,8 @@ TESSERA_INLINE bool verifier::updates() {
     return true;
 }
 
-/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same copies) are complete and
-/// on one stream, and every list has collectives in the same order.
+/// The members of a collective (tasks of one message, or, of a parameter by itself, updates that write to the same
+/// copies) are complete and on one stream, and every list has collectives in the same order.
 TESSERA_INLINE bool verifier::collectives() {
     const auto is_member = [](const task& t) {
         return t.message >= 0 || (t.kind == task_kind::update && t.parts.empty() && t.slices > 1 &&

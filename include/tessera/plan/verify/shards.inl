@@ -69,7 +69,8 @@ TESSERA_INLINE std::uint64_t verifier::group_of(const task& t) const {
            way;
 }
 
-/// In every micro-batch with samples of every step, forward fills the operator's loops, and backward what gets a gradient.
+/// In every micro-batch with samples of every step, forward fills the operator's loops, and backward what gets a
+/// gradient.
 TESSERA_INLINE bool verifier::groups_fill(int op) {
     const std::vector<int>& own = tasks_of_[at(op)];
     std::size_t i = 0;
@@ -310,8 +311,8 @@ TESSERA_INLINE bool verifier::aliases_fill(int op) {
     return true;
 }
 
-/// True where the tiles of what `of` says that are other names for what `op` reads or writes cover it, each element by `times` parts (or, forward,
-/// by every part of its input).
+/// True where the tiles of what `of` says that are other names for what `op` reads or writes cover it, each element by
+/// `times` parts (or, forward, by every part of its input).
 TESSERA_INLINE bool verifier::names_fill(int op, const tile& of, int times) const {
     const piece_range all = pieces_of(piece_key(of));
     std::vector<cell> cells;

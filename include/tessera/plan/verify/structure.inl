@@ -154,8 +154,8 @@ TESSERA_INLINE std::vector<char> verifier::gathered_tiles() const {
     return gathered;
 }
 
-/// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a reduction each
-/// contribution to its parameter.
+/// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a
+/// reduction each contribution to its parameter.
 TESSERA_INLINE bool verifier::parts() {
     const std::vector<char> gathered = gathered_tiles();
     std::vector<std::pair<index_t, int>> pieces; // by tensor

@@ -7,7 +7,8 @@
 
 namespace tessera::detail {
 
-/// Tiles of a sum lie on its device and have the same elements; only its target, in the first place, is read and written.
+/// Tiles of a sum lie on its device and have the same elements; only its target, in the first place, is read and
+/// written.
 TESSERA_INLINE bool verifier::sum_is_sound(const task& t) {
     if (t.writes.size() != 1 || t.reads.empty()) {
         return refuse(&t, "a sum has one target and at least one source");
@@ -67,8 +68,8 @@ TESSERA_INLINE int verifier::micro_batches_of(int op, int step) const {
     return static_cast<int>(std::count(seen.begin(), seen.end(), 1));
 }
 
-/// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard, once; and a shard
-/// contributes once for every micro-batch of which it went forward.
+/// Every gradient that a shard makes of a parameter is a contribution of its own or is added to one of the same shard,
+/// once; and a shard contributes once for every micro-batch of which it went forward.
 TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int>>& readers,
                                                const std::vector<int>& taken) {
     std::vector<contribution> all;
@@ -116,8 +117,8 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
     return contributions_are_apart(all) && (p_.micro_batches == 1 || copies_agree(all));
 }
 
-/// Each contribution to a parameter's gradient is of one operand of one operator's shard, and what one of a micro-batch makes is one contribution:
-/// copies of a shard make copies of it.
+/// Each contribution to a parameter's gradient is of one operand of one operator's shard, and what one of a micro-batch
+/// makes is one contribution: copies of a shard make copies of it.
 TESSERA_INLINE bool verifier::contributions_are_apart(const std::vector<contribution>& all) {
     struct made {
         std::uint64_t of = 0;     ///< parameter, step and part
@@ -193,7 +194,8 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
     return true;
 }
 
-/// The contributions [first, last) of one shard to one parameter: one for every micro-batch, and every sum begins with one of them.
+/// The contributions [first, last) of one shard to one parameter: one for every micro-batch, and every sum begins with
+/// one of them.
 TESSERA_INLINE bool verifier::shard_is_complete(const std::vector<contribution>& all, std::size_t first,
                                                 std::size_t last) {
     const task& any = p_.tasks[at(all[first].task)];

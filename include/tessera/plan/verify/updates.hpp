@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that what becomes of gradients is of one parameter: sums, updates, their states and norms, averages and gatherings.
+// Checks that what becomes of gradients is of one parameter: sums, updates, their states and norms, averages and
+// gatherings.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -17,9 +18,9 @@ bool verifier::groups_cover(Groups& known, task_kind kind) {
     const bool norms = kind == task_kind::norm;
     for (const tile& x : p_.tiles) {
         if (norms) {
-            x.kind == tile_kind::parameter&& x.origin < 0 && !known[at(x.tensor)].empty()
-                ? wanted[at(x.tensor)].push_back(x.region)
-                : void();
+            if (x.kind == tile_kind::parameter && x.origin < 0 && !known[at(x.tensor)].empty()) {
+                wanted[at(x.tensor)].push_back(x.region);
+            }
             continue;
         }
         if (x.kind == tile_kind::parameter_gradient && x.part >= 0 && p_.clips && x.step == 0) {

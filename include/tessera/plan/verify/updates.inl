@@ -124,7 +124,8 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
            refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
 }
 
-/// What a task takes of one parameter's squares: of a slice of one copy, of the gradient summed for it, and where it is asked for of the state.
+/// What a task takes of one parameter's squares: of a slice of one copy, of the gradient summed for it, and where it is
+/// asked for of the state.
 TESSERA_INLINE bool verifier::norm_is_sound(const task& whole, const task& t) {
     if (t.reads.size() < 2 || t.writes.size() != 1 || t.layer_norms != t.writes ||
         !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.parameter].trained ||
@@ -175,14 +176,17 @@ TESSERA_INLINE bool verifier::reads_layer_norms(const task& whole, const task& t
            refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
 }
 
-/// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes parameters reads the sum of all.
+/// Where a backend counts losses that are not finite, every loss adds to its device's count, and what changes
+/// parameters reads the sum of all.
 TESSERA_INLINE bool verifier::flags_are_sound() {
     std::vector<int> counts; // of losses
     bool any = false;
     for (const task& t : p_.tasks) {
         any = any || t.flag >= 0;
         const bool counting = t.kind == task_kind::compute && t.what == pass::forward && t.flag >= 0;
-        counting&& std::find(counts.begin(), counts.end(), t.flag) == counts.end() ? counts.push_back(t.flag) : void();
+        if (counting && std::find(counts.begin(), counts.end(), t.flag) == counts.end()) {
+            counts.push_back(t.flag);
+        }
     }
     for (const task& t : p_.tasks) {
         const bool changes = t.kind == task_kind::update || (t.kind == task_kind::compute && t.what == pass::update);
@@ -251,8 +255,8 @@ TESSERA_INLINE bool verifier::states_are_one(const std::vector<char>& used) {
            refuse(nullptr, "the optimizer has two states of one slice of a parameter");
 }
 
-/// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in that of the first. So is, of parameters
-/// with norms of their own (`kind` norm), that of every element.
+/// The square of every gradient's element is in one norm: of overlapping shards, and of copies that each sum all, in
+/// that of the first. So is, of parameters with norms of their own (`kind` norm), that of every element.
 TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
     struct group {
         int step = 0;
@@ -293,7 +297,9 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
         };
         if (whole.kind == kind && !(kind == task_kind::norm ? whole.layer_norms : whole.norms).empty()) {
             for_each_part(whole, [&](const task& t) {
-                (kind == task_kind::norm ? t.layer_norms : t.norms).empty() ? void() : count(t);
+                if (!((kind == task_kind::norm ? t.layer_norms : t.norms).empty())) {
+                    count(t);
+                }
             });
         } else if (whole.kind == task_kind::norm) {
             continue; // looked at by itself

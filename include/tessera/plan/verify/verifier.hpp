@@ -36,8 +36,8 @@ private:
 
     bool refuse(const task* t, const std::string& what);
 
-    /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions. So is what belongs to two
-    /// steps.
+    /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions.
+    /// So is what belongs to two steps.
     index_t tensor_key(const tile& x) const;
 
     /// A tile, or the one that it repeats.
@@ -53,7 +53,7 @@ private:
     /// The samples of a micro-batch.
     interval samples_of(int micro_batch) const;
 
-    // ---- numbers are what they can be: verify/fields.hpp -------------------------------------------------------------
+    // ---- numbers are what they can be: verify/fields.hpp ------------------------------------------------------------
 
     bool fields();
     bool is_made_for(const optimizer& how);
@@ -64,7 +64,7 @@ private:
     bool scratch_is_one(const task& t) const;
     static bool is_in(const std::vector<int>& list, int count);
 
-    // ---- what pieces there are: verify/pieces.hpp -----------------------------------------------------------------------
+    // ---- what pieces there are: verify/pieces.hpp -------------------------------------------------------------------
 
     /// A tile that a computation makes, or another name for one.
     struct made_piece {
@@ -105,7 +105,7 @@ private:
     piece_range pieces_of(std::uint64_t key) const;
     bool is_complete(const tile& x) const;
 
-    // ---- shards make all of it: verify/shards.hpp --------------------------------------------------------------------
+    // ---- shards make all of it: verify/shards.hpp -------------------------------------------------------------------
 
     bool shards();
     std::uint64_t group_of(const task& t) const;
@@ -119,7 +119,7 @@ private:
     bool names_fill(int op, const tile& of, int times) const;
     static bool each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times);
 
-    // ---- computations touch their operands: verify/operands.hpp ------------------------------------------------------
+    // ---- computations touch their operands: verify/operands.hpp -----------------------------------------------------
 
     bool operands();
     bool ranges_are_sound(const task& t);
@@ -138,7 +138,7 @@ private:
     bool lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const;
     bool refuse_lists(const task& t);
 
-    // ---- what moves stays what it is: verify/moves.hpp ---------------------------------------------------------------
+    // ---- what moves stays what it is: verify/moves.hpp --------------------------------------------------------------
 
     bool moves();
     bool type_is_sound(const tile& x) const;
@@ -149,7 +149,7 @@ private:
     bool is_same(const tile& from, const tile& to) const;
     bool reorder_is_sound(const task& t);
 
-    // ---- what becomes of gradients is of one parameter: verify/updates.hpp -------------------------------------------
+    // ---- what becomes of gradients is of one parameter: verify/updates.hpp ------------------------------------------
 
     bool exchanges();
     bool exchange_is_sound(const task& whole, const task& t, std::vector<char>& states);
@@ -165,7 +165,7 @@ private:
     bool groups_cover(Groups& known, task_kind kind);
     bool copies_are_one_parameters(const task& t);
 
-    // ---- compressed gradients are of one parameter: verify/compressed.hpp ---------------------------------------------
+    // ---- compressed gradients are of one parameter: verify/compressed.hpp -------------------------------------------
 
     bool compression_is_sound(const task& t);
     bool decompression_is_sound(const task& whole, const task& t);

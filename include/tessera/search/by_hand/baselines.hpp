@@ -11,7 +11,8 @@ enum class baseline : std::uint8_t {
     single_device,  ///< every operator whole, on the first device
     data_parallel,  ///< every operator split by samples
     model_parallel, ///< every operator split by channels or features
-    one_weird_trick, ///< convolutions and pools by samples, fully connected layers by features (Krizhevsky 2014, arXiv 1404.5997)
+    /// convolutions and pools by samples, fully connected layers by features (Krizhevsky 2014, arXiv 1404.5997)
+    one_weird_trick,
 };
 
 constexpr const char* to_text(baseline b) {
@@ -21,8 +22,8 @@ constexpr const char* to_text(baseline b) {
 
 namespace detail {
 
-/// Splits one loop in as many shards as there are devices, unevenly where they do not divide it, or in as many as it has indices.
-/// An operator without the loop, or that cannot be split along it, stays whole.
+/// Splits one loop in as many shards as there are devices, unevenly where they do not divide it, or in as many as it
+/// has indices. An operator without the loop, or that cannot be split along it, stays whole.
 constexpr configuration split_along(const description& d, loop_name name, int devices) {
     configuration c;
     const int l = d.find_loop(name);
@@ -43,7 +44,8 @@ constexpr configuration baseline_configuration(const graph_view& g, int op, int 
     const description d = g.describe(op);
     bool by_channel = which == baseline::model_parallel;
     if (which == baseline::one_weird_trick) {
-        // Fully connected: from [N,C] to [N,C]. What reads or writes images is split by samples, the flattening in between too.
+        // Fully connected: from [N,C] to [N,C]. What reads or writes images is split by samples, the flattening in
+        // between too.
         const op_node& node = g.ops[op];
         by_channel = g.tensors[node.inputs[0]].extents.rank == 2 && !d.facts.view;
     }

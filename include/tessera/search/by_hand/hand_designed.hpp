@@ -33,26 +33,28 @@ constexpr configuration split_by(const description& d, std::initializer_list<spl
 
 } // namespace detail
 
-/// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device stores the parameters, takes the
-/// inputs in and computes the losses; in every step it hands parameters and samples to all, gathers what goes into the losses, sums
-/// the gradients and updates alone. Per step 2 (P - 1) times the parameters cross, all over the first device's links.
+/// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device
+/// stores the parameters, takes the inputs in and computes the losses; in every step it hands parameters and samples to
+/// all, gathers what goes into the losses, sums the gradients and updates alone. Per step 2 (P - 1) times the
+/// parameters cross, all over the first device's links.
 strategy central_copy(const graph_view& g, int devices);
 
-/// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout rules of
-/// Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
+/// One mesh of rows x columns for all operators, samples along the rows and channels along the columns (the layout
+/// rules of Mesh-TensorFlow, Shazeer et al. 2018, arXiv 1811.02084).
 strategy mesh(const graph_view& g, int rows, int columns);
 
-/// Data parallelism over `replicas` of groups of `split` devices. Within a group linear layers come in pairs, the first split by its outputs
-/// and what stands between by channels, the second by its inputs, so that one sum per pair is all that crosses (Megatron-LM, Shoeybi et
-/// al. 2019, arXiv 1909.08053, section 3). A linear layer that is followed by another operator than a pointwise one, and everything that
-/// is not linear, is split by samples alone.
+/// Data parallelism over `replicas` of groups of `split` devices. Within a group linear layers come in pairs, the first
+/// split by its outputs and what stands between by channels, the second by its inputs, so that one sum per pair is all
+/// that crosses (Megatron-LM, Shoeybi et al. 2019, arXiv 1909.08053, section 3). A linear layer that is followed by
+/// another operator than a pointwise one, and everything that is not linear, is split by samples alone.
 strategy megatron(const graph_view& g, int replicas, int split);
 
-/// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and that `replicas` times with
-/// a share of the samples each: device parts * i + k has part k of replica i. What an unrolled network repeats in time (operators that share
-/// a parameter with at least two others) stays together, so that layers work at different steps at the same time; operators without
-/// parameters stay with those before them. With as many replicas as
-/// nodes it is what is done by hand for recurrent networks: data parallel across nodes, layers spread within (FlexFlow, section 8.2).
+/// Operators placed one after the other on `parts` devices so that the busiest has as little arithmetic as can be, and
+/// that `replicas` times with a share of the samples each: device parts * i + k has part k of replica i. What an
+/// unrolled network repeats in time (operators that share a parameter with at least two others) stays together, so that
+/// layers work at different steps at the same time; operators without parameters stay with those before them. With as
+/// many replicas as nodes it is what is done by hand for recurrent networks: data parallel across nodes, layers spread
+/// within (FlexFlow, section 8.2).
 strategy operator_placement(const graph_view& g, int replicas, int parts);
 
 /// A machine as rows of as many devices as there are in its first node; rows of one where that does not divide them.

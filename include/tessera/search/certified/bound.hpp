@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a strategy is from the best one at most, under OptCNN's additive model: a lower bound over all strategies of a
-// stated space, wherever their shards run.
+// How far a strategy is from the best one at most, under OptCNN's additive model: a lower bound over all strategies of
+// a stated space, wherever their shards run.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -102,14 +102,15 @@ private:
 inline constexpr int most_bounded_devices = 512;
 
 /// Bounds of strategies of one network on one machine, whose devices are all alike and equally near. The network must
-/// outlive it. A bound is over all strategies whose operators are split as the options say or as in the strategy itself,
-/// on any devices, no two shards of an operator on one; where the strategy fits the devices' memory as held_bytes counts
-/// it, over those that do. What is worked out for strategies that are split as the options say is kept for the next.
+/// outlive it. A bound is over all strategies whose operators are split as the options say or as in the strategy
+/// itself, on any devices, no two shards of an operator on one; where the strategy fits the devices' memory as
+/// held_bytes counts it, over those that do. What is worked out for strategies that are split as the options say is
+/// kept for the next.
 class strategy_bounds {
 public:
     strategy_bounds(const graph_view& g, const machine& on, const bound_options& o = {}) : g_(g), on_(on), o_(o) {}
-    /// On the uniform_machine() of a device graph: every device like the slowest, every two linked like the two that are
-    /// furthest apart.
+    /// On the uniform_machine() of a device graph: every device like the slowest, every two linked like the two that
+    /// are furthest apart.
     strategy_bounds(const graph_view& g, const cluster& on, const bound_options& o = {});
 
     /// Throws tessera::error for a strategy that breaks a rule.

@@ -92,7 +92,9 @@ TESSERA_INLINE free_problem::free_problem(const graph_view& g, const machine& on
 
 TESSERA_INLINE void free_problem::run() {
     for (int op = 0; op < g_.op_count; ++op) {
-        kinds_[at(op)] == op ? price(op) : void();
+        if (kinds_[at(op)] == op) {
+            price(op);
+        }
         costs.add_node(of(op).unary);
         usages.emplace_back();
         for (const configuration& c :

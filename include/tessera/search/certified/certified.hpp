@@ -71,7 +71,11 @@ private:
         std::vector<int> choice;
 
         void take(const assignment& a);
-        void take_better(const assignment& a) { a.now() < how ? take(a) : void(); }
+        void take_better(const assignment& a) {
+            if (a.now() < how) {
+                take(a);
+            }
+        }
     };
 
     bool stopped() const { return o_.stop && o_.stop(); }

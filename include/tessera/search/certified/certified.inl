@@ -91,7 +91,9 @@ TESSERA_INLINE certified_search::judged certified_search::first_choice(price_asc
     judged first;
     climbs_ = ascent.run(o_.round_steps, [&](const std::vector<int>& choice) {
         const assignment a(reduced_, edges, choice);
-        rank(a.now()) < rank(first.how) ? first.take(a) : void();
+        if (rank(a.now()) < rank(first.how)) {
+            first.take(a);
+        }
     });
     if (first.choice.empty()) { // no steps
         first.take(assignment(reduced_, edges, std::vector<int>(reduced_.nodes.size(), 0)));
@@ -113,7 +115,9 @@ TESSERA_INLINE void certified_search::run_round(int round, price_ascent& ascent,
     o_.threads.run(lanes.size() + 1, [&](std::size_t job) {
         if (job > 0) {
             improver& lane = lanes[job - 1];
-            anew&& job > 1 ? lane.restart(start) : void();
+            if (anew && job > 1) {
+                lane.restart(start);
+            }
             lane.run(o_.round_work, prices, bound, [&] { return stopped(); });
         } else if (climbs_ && !stopped()) {
             climbs_ = ascent.run(o_.round_steps, [&](const std::vector<int>& choice) {
@@ -127,7 +131,9 @@ TESSERA_INLINE void certified_search::run_round(int round, price_ascent& ascent,
     for (const improver& lane : lanes) {
         best.take_better(lane.now());
     }
-    best.how < lanes.front().now().now() ? lanes.front().restart(best.choice) : void();
+    if (best.how < lanes.front().now().now()) {
+        lanes.front().restart(best.choice);
+    }
 }
 
 TESSERA_INLINE bool certified_search::finish(const split_graph& graph, const edge_lists& edges,

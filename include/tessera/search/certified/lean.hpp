@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies that need little memory, whatever the devices have: what a search falls back on, and by which it says how much
-// memory would do.
+// Strategies that need little memory, whatever the devices have: what a search falls back on, and by which it says how
+// much memory would do.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/network_problem.hpp"
 #include "tessera/search/finished_step.hpp"
+
+#include <utility>
 
 namespace tessera::search {
 
@@ -28,8 +30,8 @@ struct lean_strategies {
 
 namespace detail {
 
-/// The cheapest choice where a byte of memory costs `price`/1000 ns: exactly where tables stay small, else a local optimum from
-/// the least memory.
+/// The cheapest choice where a byte of memory costs `price`/1000 ns: exactly where tables stay small, else a local
+/// optimum from the least memory.
 template <class Problem>
 std::vector<choice_t> cheapest_at(const Problem& costs, const std::vector<std::vector<std::int64_t>>& usages,
                                   std::int64_t price, const modelled_options& o) {
@@ -42,7 +44,7 @@ std::vector<choice_t> cheapest_at(const Problem& costs, const std::vector<std::v
             unary[c] = add_costs(unary[c],
                                  static_cast<cost_t>(static_cast<double>(used[c]) * static_cast<double>(price) / 1000));
         }
-        priced.add_node(static_cast<std::vector<cost_t>&&>(unary));
+        priced.add_node(std::move(unary));
         start.push_back(static_cast<choice_t>(std::min_element(used.begin(), used.end()) - used.begin()));
     }
     for (int e = 0; e < costs.edges(); ++e) {
@@ -69,9 +71,9 @@ std::vector<choice_t> choice_of(const graph_view& g, const Problem& problem, int
 
 } // namespace detail
 
-/// The cheapest strategies for a series of prices of memory, from next to nothing to more than anything else, the baselines,
-/// and what the plan of each needs. They depend on the network, the machine's speeds and the optimizer alone, and not on how
-/// much memory the devices have.
+/// The cheapest strategies for a series of prices of memory, from next to nothing to more than anything else, the
+/// baselines, and what the plan of each needs. They depend on the network, the machine's speeds and the optimizer
+/// alone, and not on how much memory the devices have.
 template <class Problem>
 lean_strategies make_lean_strategies(const graph_view& g, const cluster& on, const Problem& problem,
                                      const std::vector<std::vector<std::int64_t>>& usages,
@@ -94,8 +96,8 @@ lean_strategies make_lean_strategies(const graph_view& g, const cluster& on, con
         for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
             x.bytes.push_back(p.arena_bytes[d] + p.persistent_bytes[d]);
         }
-        x.choice = static_cast<std::vector<choice_t>&&>(choice);
-        r.all.push_back(static_cast<lean_strategy&&>(x));
+        x.choice = std::move(choice);
+        r.all.push_back(std::move(x));
     };
     for (const baseline b : {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick}) {
         add(detail::choice_of(g, problem, on.devices(), b));

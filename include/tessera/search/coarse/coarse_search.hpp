@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the whole machine.
+// Search from coarse to fine: first what one node would do if all nodes did the same, then several nodes, then the
+// whole machine.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -14,15 +15,15 @@ namespace tessera::search {
 
 struct coarse_search_options {
     parallel_search_options search; ///< of the whole machine
-    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found there, but at most so many. Its limits of work are
-    /// those of a chain on the whole machine.
+    /// Proposals of a chain on one of n parts: its budget times 10 n, since each costs so much less and most is found
+    /// there, but at most so many. Its limits of work are those of a chain on the whole machine.
     std::int64_t most_proposals = 300;
     int rounds = 4; ///< on a part
     int chains = 2; ///< on a part
 };
 
-/// Keeps the searches that a coarse search consists of, so that an interrupted one goes on: the same, number by number, in the same order. This one
-/// keeps nothing.
+/// Keeps the searches that a coarse search consists of, so that an interrupted one goes on: the same, number by number,
+/// in the same order. This one keeps nothing.
 struct search_journal {
     search_journal() = default;
     search_journal(const search_journal&) = delete;
@@ -51,15 +52,16 @@ struct progress_after {
 
 } // namespace detail
 
-/// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all parts (task_times::parts), so that a proposal
-/// costs what it would on a machine of the part's size.
+/// Searches parts of a machine one after the other. A part's strategy is priced with gradients that are summed over all
+/// parts (task_times::parts), so that a proposal costs what it would on a machine of the part's size.
 class part_search {
 public:
     /// The journal must outlive the object; null: none is kept.
     part_search(const graph_view& g, const cluster& on, const coarse_search_options& o,
                 search_journal* journal = nullptr);
 
-    /// The best that is found for every part, repeated over the whole machine; of the last part also what its other chains found, with the devices renumbered.
+    /// The best that is found for every part, repeated over the whole machine; of the last part also what its other
+    /// chains found, with the devices renumbered.
     std::vector<named_strategy> run(search_report report);
 
     /// Proposals of all parts so far.
@@ -76,7 +78,8 @@ private:
     /// What cost nearly the same on the part may cost much less or more when it is turned.
     void add_others_turned(std::vector<named_strategy>& to) const;
 
-    /// The last strategy with its devices renumbered: what lay within nodes lies across them, and the other way round. No sequence of small changes leads there.
+    /// The last strategy with its devices renumbered: what lay within nodes lies across them, and the other way round.
+    /// No sequence of small changes leads there.
     void add_turned(std::vector<named_strategy>& to, const graph_view& g, int devices) const;
 
     /// One device of each of four nodes: whether layers should lie on different nodes.
@@ -104,15 +107,17 @@ private:
     std::vector<strategy> across_;
 };
 
-/// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine: starts of a search there. Depends on the options alone,
-/// not on threads. Pins play no role here; the search of the whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
+/// The best that is found for every part of parts_to_search(), and across four nodes, repeated over the whole machine:
+/// starts of a search there. Depends on the options alone, not on threads. Pins play no role here; the search of the
+/// whole machine puts them in. For a machine without such parts no more than layers side by side. `report` as
 /// parallel_search's, with the proposals for all parts together.
 std::vector<named_strategy> search_parts(const graph_view& g, const cluster& on, const coarse_search_options& options,
                                          search_report report = {});
 
-/// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found. `report` as parallel_search's, with the
-/// proposals of all together. Interrupted (parallel_search_options::interrupted), it returns the best of what it has, starts included; with a journal the same call goes
-/// on later and finds what it would have found. Throws what parallel_search throws.
+/// search_parts(), then a parallel_search of the whole machine from the starts that are given and from what that found.
+/// `report` as parallel_search's, with the proposals of all together. Interrupted
+/// (parallel_search_options::interrupted), it returns the best of what it has, starts included; with a journal the same
+/// call goes on later and finds what it would have found. Throws what parallel_search throws.
 mcmc_result coarse_search(const graph_view& g, const cluster& on, std::vector<named_strategy> starts,
                           const coarse_search_options& options, search_report report = {},
                           search_journal* journal = nullptr);

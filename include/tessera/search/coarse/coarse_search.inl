@@ -20,7 +20,9 @@ TESSERA_INLINE search_state search_journal::run(std::size_t number, const graph_
     parallel_search search =
         before ? parallel_search(g, on, std::move(*before), o) : parallel_search(g, on, std::move(starts), o);
     const auto keep = [&] { save(number, search.state(), g, on, o.chain); };
-    is_new ? keep() : void(); // what follows a search that is done stays
+    if (is_new) {
+        keep(); // what follows a search that is done stays
+    }
     while (!search.finished() && !search.interrupted()) {
         search.run_round(report);
         keep();

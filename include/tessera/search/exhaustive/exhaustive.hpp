@@ -164,8 +164,8 @@ struct live_edge {
     const cost_t* table = nullptr;
 };
 
-/// Levels for `nodes` in the given order; edges to other nodes are left out. What works with vectors is a template, so that only
-/// programs that search at run time pay for compiling it.
+/// Levels for `nodes` in the given order; edges to other nodes are left out. What works with vectors is a template, so
+/// that only programs that search at run time pay for compiling it.
 template <class Nodes, class Edges>
 level_list make_levels(const Nodes& nodes, const Edges& edges, int node_count) {
     std::vector<int> level_of(at(node_count), -1);
@@ -216,9 +216,9 @@ run_time_state depth_first(const List& list, std::int64_t budget) {
 
 } // namespace detail
 
-/// The cheapest choice, by depth-first search in the order of the nodes. A branch is cut when the cost so far, plus for every
-/// remaining node and edge its least cost, is no better than the best choice known. Among equally cheap choices the
-/// lexicographically first one. Stops after visiting `budget` partial choices, then with the best choice so far.
+/// The cheapest choice, by depth-first search in the order of the nodes. A branch is cut when the cost so far, plus for
+/// every remaining node and edge its least cost, is no better than the best choice known. Among equally cheap choices
+/// the lexicographically first one. Stops after visiting `budget` partial choices, then with the best choice so far.
 template <class Problem>
 exhaustive_solution exhaustive(const Problem& problem, std::int64_t budget = default_budget) {
     std::vector<detail::live_node> nodes;

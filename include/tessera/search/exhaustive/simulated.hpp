@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best of all strategies of a small space by the simulator: every block's configurations on every regular placement.
+// The best of all strategies of a small space by the simulator: every block's configurations on every regular
+// placement.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -35,8 +36,8 @@ private:
 
 } // namespace detail
 
-/// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are simulated to their end, these only
-/// until they are known to be worse than the best.
+/// Tries every combination of the blocks' choices (see proposer::choices_of_block); all but the last block's are
+/// simulated to their end, these only until they are known to be worse than the best.
 simulated_optimum simulate_all(const graph_view& g, const cluster& on, const strategy& start,
                                const proposal_options& o = {});
 

@@ -19,14 +19,16 @@ struct differing_fields {
     void add(bool differs, const char* what);
 };
 
-/// What two configurations of one operator differ in: "splits" (degrees or cut points), "parts" of a partial input, "copies" of every shard, "devices" where
-/// some shard runs (other numbers of shards always run elsewhere), "stage", "recompute".
+/// What two configurations of one operator differ in: "splits" (degrees or cut points), "parts" of a partial input,
+/// "copies" of every shard, "devices" where some shard runs (other numbers of shards always run elsewhere), "stage",
+/// "recompute".
 struct operator_difference : differing_fields {
     int op = -1;
 };
 
-/// What two strategies differ in besides their operators' configurations, by the words of strategy::each_field; and those of operators that differ, in the
-/// network's order. Leave to be uneven, or to split coupled loops, is no difference: it changes nothing that runs.
+/// What two strategies differ in besides their operators' configurations, by the words of strategy::each_field; and
+/// those of operators that differ, in the network's order. Leave to be uneven, or to split coupled loops, is no
+/// difference: it changes nothing that runs.
 struct strategy_difference : differing_fields {
     std::vector<operator_difference> ops;
 

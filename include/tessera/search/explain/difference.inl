@@ -5,6 +5,8 @@
 
 #include "tessera/search/explain/difference.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE void differing_fields::add(bool differs, const char* what) {
@@ -55,7 +57,7 @@ TESSERA_INLINE strategy_difference difference(const graph_view& g, const strateg
     for (int op = 0; op < g.op_count; ++op) {
         operator_difference one = detail::compare(g.describe(op), a, b, op);
         if (one.any()) {
-            r.ops.push_back(static_cast<operator_difference&&>(one));
+            r.ops.push_back(std::move(one));
         }
     }
     const bool unscheduled = a.schedule.stages == 0 && b.schedule.stages == 0;

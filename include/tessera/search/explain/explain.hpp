@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why an operator has the configuration that it has: what each alternative would cost, the rest of the strategy staying as it is, and what
-// moves because of the operator.
+// Why an operator has the configuration that it has: what each alternative would cost, the rest of the strategy staying
+// as it is, and what moves because of the operator.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -42,8 +42,8 @@ struct explain_options {
 
 namespace detail {
 
-/// Prices whole steps in which one operator differs: by delta simulation, or, where micro-batches, stages or recomputation forbid it, or waits of the finished
-/// plan count, by lowering everything again.
+/// Prices whole steps in which one operator differs: by delta simulation, or, where micro-batches, stages or
+/// recomputation forbid it, or waits of the finished plan count, by lowering everything again.
 class step_pricer {
 public:
     step_pricer(const graph_view& g, const cluster& on, const strategy& s, const explain_options& o);
@@ -70,9 +70,9 @@ void add_model_costs(const graph_view& g, const strategy& s, int op, const machi
 
 } // namespace detail
 
-/// Why operator `op` is configured as it is. Alternatives are the configurations offered, placed on the first devices (of its stage, where there
-/// are stages), and on those that the operator has now where it has as many shards. Throws tessera::error for an operator that does not exist and
-/// for a strategy that breaks the rules.
+/// Why operator `op` is configured as it is. Alternatives are the configurations offered, placed on the first devices
+/// (of its stage, where there are stages), and on those that the operator has now where it has as many shards. Throws
+/// tessera::error for an operator that does not exist and for a strategy that breaks the rules.
 explanation explain(const graph_view& g, const cluster& on, const strategy& s, int op,
                     const explain_options& options = {});
 

@@ -17,7 +17,8 @@ std::string reason(const graph_view& g, const movement& m);
 
 } // namespace detail
 
-/// An explanation as text: the alternatives, fastest step first, at most `most` of them and the chosen one (marked >) in any case; then what moves.
+/// An explanation as text: the alternatives, fastest step first, at most `most` of them and the chosen one (marked >)
+/// in any case; then what moves.
 std::string to_text(const graph_view& g, const explanation& e, std::size_t most = 20);
 
 namespace detail {

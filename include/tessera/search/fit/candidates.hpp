@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of fit() with their stages: cut in every way or balanced, estimated, and in the order in which they promise most.
+// The choices of fit() with their stages: cut in every way or balanced, estimated, and in the order in which they
+// promise most.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,7 +48,8 @@ private:
         });
     }
 
-    /// All cuts where they are few; otherwise the fastest within memory, the fastest at all, and the one that needs least.
+    /// All cuts where they are few; otherwise the fastest within memory, the fastest at all, and the one that needs
+    /// least.
     std::vector<std::vector<int>> cuts_of(const fit_choice& x);
 
     graph_view g_;
@@ -61,8 +63,8 @@ private:
 /// True where no stage is empty.
 bool fills_all(const std::vector<int>& stage, int stages);
 
-/// Neighbours of a choice: one stage begins an operator earlier or later, or is split otherwise; a worker gives a device to another;
-/// what devices share is exchanged otherwise.
+/// Neighbours of a choice: one stage begins an operator earlier or later, or is split otherwise; a worker gives a
+/// device to another; what devices share is exchanged otherwise.
 std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o, bool in_turn);
 
 } // namespace tessera::search::detail

@@ -5,6 +5,8 @@
 
 #include "tessera/search/fit/candidates.hpp"
 
+#include <utility>
+
 namespace tessera::search::detail {
 
 TESSERA_INLINE fit_candidates::fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool in_turn,
@@ -23,7 +25,7 @@ TESSERA_INLINE fit_candidates::fit_candidates(const graph_view& g, const cluster
                 y.overlap = overlap;
                 all.push_back({bases.size(), policy, overlap, estimate(y, computed)});
             }
-            bases.push_back(static_cast<fit_choice&&>(y));
+            bases.push_back(std::move(y));
         }
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -109,7 +111,7 @@ TESSERA_INLINE std::vector<fit_choice> neighbours_of(const graph_view& g, const 
             fit_choice y = x;
             y.stage[earlier ? at(op) - 1 : at(op)] = earlier ? own : before;
             if (fills_all(y.stage, x.order.stages())) {
-                near.push_back(static_cast<fit_choice&&>(y));
+                near.push_back(std::move(y));
             }
         }
     }

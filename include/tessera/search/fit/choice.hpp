@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies among which fit() chooses: a schedule with its micro-batches and re-materialization, stages, how each is split inside, and how what
-// devices share is synchronized.
+// The strategies among which fit() chooses: a schedule with its micro-batches and re-materialization, stages, how each
+// is split inside, and how what devices share is synchronized.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -57,8 +57,9 @@ struct fit_options {
         64; ///< all cuts into stages are considered where they are no more than this; otherwise balanced ones
     int simulations = 48; ///< strategies that are lowered and simulated, at most ...
     int refinements = 32; ///< ... and so many more in the neighbourhood of the best
-    /// Called with `context` before every simulation, and while strategies are listed and estimated, with how many simulations there have been and at most
-    /// will be; where it returns false the search ends with the best so far. Null: the search runs to its end.
+    /// Called with `context` before every simulation, and while strategies are listed and estimated, with how many
+    /// simulations there have been and at most will be; where it returns false the search ends with the best so far.
+    /// Null: the search runs to its end.
     bool (*go_on)(void* context, int simulated, int most) = nullptr;
     void* context = nullptr;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice of fit() takes in time and memory, quickly and roughly: to decide which are worth a simulation, and to cut stages.
+// What a choice of fit() takes in time and memory, quickly and roughly: to decide which are worth a simulation, and to
+// cut stages.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -69,8 +70,9 @@ private:
     /// Parameters, their gradients and the optimizer's state, on each of a stage's devices.
     index_t held(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& how) const;
     static int first_of(const fit_choice& x, int worker);
-    /// What the exchange of a stage's gradients and parameters, and their update, add after its last backward action. A sum that each member has a slice
-    /// of and hands on sends 2(n-1)/n of the bytes of each; all messages but the last may hide behind backward.
+    /// What the exchange of a stage's gradients and parameters, and their update, add after its last backward action. A
+    /// sum that each member has a slice of and hands on sends 2(n-1)/n of the bytes of each; all messages but the last
+    /// may hide behind backward.
     index_t synchronization(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& how,
                             int messages) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside them, re-materialization and
-// synchronization, under a memory limit, by simulation.
+// Does it fit, and what is the fastest strategy that fits: schedules, numbers of micro-batches, stages, what is inside
+// them, re-materialization and synchronization, under a memory limit, by simulation.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,7 +47,7 @@ public:
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    // ---- simulation --------------------------------------------------------------------------------------------------
+    // ---- simulation -------------------------------------------------------------------------------------------------
 
     /// What is simulated first is.
     bool may_go_on();
@@ -61,8 +61,8 @@ private:
 
     strategy made(const fit_choice& x);
 
-    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and one device, in as few micro-batches
-    /// as may be.
+    /// What the result may not be worse than, where it fits: data parallelism, every other split over all devices, and
+    /// one device, in as few micro-batches as may be.
     void simulate_baselines();
     void simulate_plain(int width, baseline inside);
 
@@ -71,7 +71,7 @@ private:
     /// The best of every kind of schedule, then the best; where half of them do not fit, those that need least.
     void simulate_best(const fit_candidates& from);
 
-    // ---- refinement --------------------------------------------------------------------------------------------------
+    // ---- refinement -------------------------------------------------------------------------------------------------
 
     /// From the best to its best neighbour, as long as there is a better one.
     void refine(int budget);
@@ -79,7 +79,7 @@ private:
     static bool better(const fit_row& a, const fit_row& b);
     std::size_t best() const;
 
-    // ---- the result --------------------------------------------------------------------------------------------------
+    // ---- the result -------------------------------------------------------------------------------------------------
 
     fit_result conclude();
 
@@ -100,10 +100,11 @@ private:
 } // namespace detail
 
 /// The fastest strategy that fits in the devices' memory, of those that fit_options names; never
-/// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All choices are estimated; the
-/// best by the estimate are planned and simulated, and then their neighbours: step times and peaks in the result are those of simulate() and
-/// plan_memory(), and a result that fits has been verified. Where nothing fits, the result says what is lacking. Throws tessera::error for
-/// a network without operators, options that leave nothing to choose from, and policies without a name or a function.
+/// worse than data parallelism, than the other splits over all devices, or than one device, where these fit. All
+/// choices are estimated; the best by the estimate are planned and simulated, and then their neighbours: step times and
+/// peaks in the result are those of simulate() and plan_memory(), and a result that fits has been verified. Where
+/// nothing fits, the result says what is lacking. Throws tessera::error for a network without operators, options that
+/// leave nothing to choose from, and policies without a name or a function.
 fit_result fit(const graph_view& g, const cluster& on, const fit_options& o = {});
 
 } // namespace tessera::search

@@ -5,6 +5,8 @@
 
 #include "tessera/search/fit/fit.hpp"
 
+#include <utility>
+
 namespace tessera::search::detail {
 
 TESSERA_INLINE fit_search::fit_search(const graph_view& g, const cluster& on, const fit_options& o)
@@ -57,7 +59,7 @@ TESSERA_INLINE void fit_search::simulate_choice(const fit_choice& x, const fit_g
     } catch (const error& e) {
         row.refused = e.what();
     }
-    rows_.push_back(static_cast<fit_row&&>(row));
+    rows_.push_back(std::move(row));
 }
 
 TESSERA_INLINE plan fit_search::lowered(const fit_choice& x) {
@@ -145,7 +147,7 @@ TESSERA_INLINE void fit_search::refine(int budget) {
         for (fit_choice& x : neighbours_of(g_, from.how, o_, waits_)) {
             const fit_guess guess = estimate_(x);
             ++considered_;
-            near.push_back({static_cast<fit_choice&&>(x), guess});
+            near.push_back({std::move(x), guess});
         }
         std::sort(near.begin(), near.end(), [&](const fit_candidate& a, const fit_candidate& b) {
             return from.fits ? a.guess.step < b.guess.step : a.guess.bytes < b.guess.bytes;
@@ -201,7 +203,7 @@ TESSERA_INLINE fit_result fit_search::conclude() {
     if (!r.fits) {
         r.reason = leanest == nullptr ? r.row.refused : lacking(r, *leanest);
     }
-    r.rows = static_cast<std::vector<fit_row>&&>(rows_);
+    r.rows = std::move(rows_);
     return r;
 }
 

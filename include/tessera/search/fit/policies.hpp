@@ -10,7 +10,8 @@
 
 namespace tessera::search {
 
-/// The speeds that policies order messages by: convolutions' on the first device, and those of the way from it to the last.
+/// The speeds that policies order messages by: convolutions' on the first device, and those of the way from it to the
+/// last.
 schedule::worker_speed speed_of(const cluster& on, const cost::roofline_efficiency& reached = {});
 
 /// What a policy makes for a number of devices that may share parameters.

@@ -49,9 +49,9 @@ TESSERA_INLINE policy_traits traits_of(const graph_view& g, const std::vector<sc
                      bytes_of(element::f32);
         }
         t.largest = std::max(t.largest, bytes);
-        m.slices.empty()
-            ? void()
-            : void(++t.messages[static_cast<std::size_t>(layer[static_cast<std::size_t>(m.slices[0].parameter)])]);
+        if (!m.slices.empty()) {
+            ++t.messages[static_cast<std::size_t>(layer[static_cast<std::size_t>(m.slices[0].parameter)])];
+        }
     }
     t.whole = t.how == exchange::all_reduce || t.how == exchange::ring;
     return t;

@@ -15,8 +15,8 @@ bool has_samples(const graph_view& g, int micro_batches, int width, baseline ins
 /// True where another split, named earlier in the options, is the same for every operator of the network.
 bool is_said_already(const graph_view& g, int width, baseline inside, const fit_options& o);
 
-/// The ways to exchange what the devices of a choice share: policies where several may have the same parameters, lists of communication where
-/// there are several and they copy in turn.
+/// The ways to exchange what the devices of a choice share: policies where several may have the same parameters, lists
+/// of communication where there are several and they copy in turn.
 std::vector<std::pair<const schedule::policy_record*, bool>> exchanges_of(const fit_choice& x, const fit_options& o,
                                                                           bool in_turn);
 

@@ -78,7 +78,9 @@ TESSERA_INLINE std::vector<fit_choice> fit_space(const graph_view& g, int device
         std::vector<baseline>& own = splits[static_cast<std::size_t>(width)];
         if (own.empty()) {
             for (const baseline inside : o.inside) {
-                is_said_already(g, width, inside, o) ? void() : own.push_back(inside);
+                if (!is_said_already(g, width, inside, o)) {
+                    own.push_back(inside);
+                }
             }
         }
         for (const baseline inside : own) {

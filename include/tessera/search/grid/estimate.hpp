@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a grid strategy takes in time and memory, without lowering its devices one by one: replicas are folded into one, repeated blocks
-// and micro-batches into a few, and what those few say is put together again.
+// What a grid strategy takes in time and memory, without lowering its devices one by one: replicas are folded into one,
+// repeated blocks and micro-batches into a few, and what those few say is put together again.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,13 +29,15 @@ public:
     index_t least(const device_grid& x);
 
 private:
-    /// One activity for every action of every stage, and, behind the last micro-batch's operators, for every parameter's gradients.
+    /// One activity for every action of every stage, and, behind the last micro-batch's operators, for every
+    /// parameter's gradients.
     void put_together(const device_grid& x, const grid_times& times, grid_cost& c);
 
-    // ---- gradients ---------------------------------------------------------------------------------------------------------
+    // ---- gradients --------------------------------------------------------------------------------------------------
 
-    /// The last micro-batch backward, operator by operator, each followed by the sums of its parameters on the stage's links and their updates, which
-    /// share its devices' engines with the computation. Returns the last operator's activity.
+    /// The last micro-batch backward, operator by operator, each followed by the sums of its parameters on the stage's
+    /// links and their updates, which share its devices' engines with the computation. Returns the last operator's
+    /// activity.
     int last_backward(const device_grid& x, int s, const grid_times::of_micro_batch& t,
                       std::vector<simulation::activity>& items);
     /// Half of an all-reduce in all groups of a stage at once: lanes that several groups use are busy for all of them.

@@ -5,6 +5,8 @@
 
 #include "tessera/search/grid/estimate.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE grid_cost grid_estimator::operator()(const device_grid& x) {
@@ -45,7 +47,9 @@ TESSERA_INLINE void grid_estimator::put_together(const device_grid& x, const gri
         simulation::activity a;
         a.device = device;
         a.duration = std::max<index_t>(1, duration);
-        device >= 0 ? a.lanes.push_back({stages + device, a.duration}) : void(); // its engine, which updates share
+        if (device >= 0) {
+            a.lanes.push_back({stages + device, a.duration}); // its engine, which updates share
+        }
         items.push_back(a);
         return static_cast<int>(items.size()) - 1;
     };
@@ -159,7 +163,7 @@ grid_estimator::halves_for(const device_grid& x, const std::vector<std::vector<i
         }
         h.offered.push_back(members.size() > 1 ? cost::all_reduce_halves(on_, members) : cost::collective_choice{});
     }
-    halves_.push_back(static_cast<halves&&>(h));
+    halves_.push_back(std::move(h));
     return halves_.back();
 }
 

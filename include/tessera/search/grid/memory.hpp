@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device of every stage of a grid needs of its memory, from the arenas of plans of a few blocks and micro-batches.
+// What a device of every stage of a grid needs of its memory, from the arenas of plans of a few blocks and
+// micro-batches.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,12 +14,14 @@ class grid_memory : public grid_timer {
 public:
     using grid_timer::grid_timer;
 
-    /// Bytes of one device of every stage: parameters, their gradients, the optimizer's state (which replicas share), and what lives at the same
-    /// time, extrapolated from plans of one and two blocks with one and two micro-batches in flight.
+    /// Bytes of one device of every stage: parameters, their gradients, the optimizer's state (which replicas share),
+    /// and what lives at the same time, extrapolated from plans of one and two blocks with one and two micro-batches in
+    /// flight.
     std::vector<index_t> memory(const device_grid& x);
 
 private:
-    /// Bytes of an arena: with one block and one micro-batch in flight, and what another block, micro-batch, and block of one adds.
+    /// Bytes of an arena: with one block and one micro-batch in flight, and what another block, micro-batch, and block
+    /// of one adds.
     struct arena_model {
         index_t one = 0, block = 0, micro_batch = 0, both = 0;
         index_t at(index_t blocks, index_t in_flight) const;
@@ -35,8 +38,8 @@ private:
 
     const memory_model& memory_of(const device_grid& x);
 
-    /// The largest arena of a stage of so many blocks with so many micro-batches in flight, as 1F1B has them; where there are several stages, what
-    /// stands before the blocks and behind them is put on devices of its own.
+    /// The largest arena of a stage of so many blocks with so many micro-batches in flight, as 1F1B has them; where
+    /// there are several stages, what stands before the blocks and behind them is put on devices of its own.
     void arenas(const device_grid& x, int blocks, int in_flight, index_t* bytes) const;
 
     std::vector<memory_model> memories_;

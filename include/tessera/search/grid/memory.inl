@@ -5,6 +5,8 @@
 
 #include "tessera/search/grid/memory.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE std::vector<index_t> grid_memory::memory(const device_grid& x) {
@@ -68,7 +70,7 @@ TESSERA_INLINE const grid_memory::memory_model& grid_memory::memory_of(const dev
         set(&arena_model::micro_batch, 1, 2);
         set(&arena_model::both, 2, 2);
     }
-    memories_.push_back(static_cast<memory_model&&>(m));
+    memories_.push_back(std::move(m));
     return memories_.back();
 }
 

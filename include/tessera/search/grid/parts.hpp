@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the estimates of time and memory of a grid share: the few blocks that stand for all, and who holds which part of which parameter.
+// What the estimates of time and memory of a grid share: the few blocks that stand for all, and who holds which part of
+// which parameter.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +14,8 @@ class grid_parts {
 public:
     static constexpr int blocks_needed = 4;
 
-    /// The cluster and the network must outlive the estimator. Throws tessera::error for a network without enough repeated blocks.
+    /// The cluster and the network must outlive the estimator. Throws tessera::error for a network without enough
+    /// repeated blocks.
     grid_parts(const graph_view& g, const cluster& on, const simulation::task_times& times = {},
                const lower_options& o = {});
 

@@ -5,6 +5,8 @@
 
 #include "tessera/search/grid/parts.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE grid_parts::grid_parts(const graph_view& g, const cluster& on, const simulation::task_times& times,
@@ -94,7 +96,7 @@ TESSERA_INLINE const std::vector<grid_parts::held>& grid_parts::held_by(const de
             }
             h.places[n].push_back(i);
         }
-        known.parameters.push_back(static_cast<held&&>(h));
+        known.parameters.push_back(std::move(h));
     }
     return known.parameters;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search over grids of data x tensor x stages for machines of up to many thousands of devices: what the places of a stage do is found by
-// elimination on a few blocks, the rest is enumerated, and everything is priced by grid_estimator.
+// Search over grids of data x tensor x stages for machines of up to many thousands of devices: what the places of a
+// stage do is found by elimination on a few blocks, the rest is enumerated, and everything is priced by grid_estimator.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -35,8 +35,8 @@ struct grid_result {
 
 namespace detail {
 
-/// The configurations of a few blocks on `places` devices that cost least under the additive model, every operator on all of them;
-/// `price` is what a byte of parameters on a device costs, in ps: 0 takes no account of memory.
+/// The configurations of a few blocks on `places` devices that cost least under the additive model, every operator on
+/// all of them; `price` is what a byte of parameters on a device costs, in ps: 0 takes no account of memory.
 std::vector<configuration> eliminated_within(const graph_view& g, const machine& on, int places, index_t price);
 
 /// What the devices of a stage are to the additive model.
@@ -44,8 +44,8 @@ machine places_of(const cluster& on, int places, precision math = precision::fp3
 
 } // namespace detail
 
-/// Searches a grid for all devices of a cluster of equal devices and nodes. Throws tessera::error for a network without enough repeated
-/// blocks, and where nothing fits.
+/// Searches a grid for all devices of a cluster of equal devices and nodes. Throws tessera::error for a network without
+/// enough repeated blocks, and where nothing fits.
 class grid_searcher {
 public:
     grid_searcher(const graph_view& g, const cluster& on, const grid_options& o = {});

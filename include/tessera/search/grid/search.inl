@@ -5,6 +5,8 @@
 
 #include "tessera/search/grid/search.hpp"
 
+#include <utility>
+
 namespace tessera::search::detail {
 
 TESSERA_INLINE std::vector<configuration> eliminated_within(const graph_view& g, const machine& on, int places,
@@ -81,7 +83,7 @@ TESSERA_INLINE grid_result grid_searcher::run() {
             continue;
         }
         c.bound = estimate_.least(c.what.grid);
-        fit.push_back(static_cast<open&&>(c));
+        fit.push_back(std::move(c));
     }
     std::sort(fit.begin(), fit.end(), [](const open& a, const open& b) { return a.bound < b.bound; });
     r.best.cost.makespan = INT64_MAX;

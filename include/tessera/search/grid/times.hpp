@@ -10,8 +10,8 @@
 
 namespace tessera::search {
 
-/// Times of a stage's parts on one group of devices, from a simulation of the plan of four blocks in two stages and three micro-batches: the blocks
-/// before and after the second and third are like all others.
+/// Times of a stage's parts on one group of devices, from a simulation of the plan of four blocks in two stages and
+/// three micro-batches: the blocks before and after the second and third are like all others.
 struct grid_times {
     struct of_micro_batch {
         index_t forward[3]{}; ///< of what stands before the blocks, of a block, of what stands behind

@@ -5,6 +5,8 @@
 
 #include "tessera/search/mcmc/mcmc.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE void mcmc_options::check() const {
@@ -146,7 +148,7 @@ TESSERA_INLINE void mcmc_chain::go_to(const strategy& there) {
     for (int op = 0; op < static_cast<int>(there.ops.size()); ++op) {
         change x = change_of(there, op);
         if (!(x == change_of(simulated_.current(), op))) {
-            p.push_back(static_cast<change&&>(x));
+            p.push_back(std::move(x));
         }
     }
     if (p.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few changes of a strategy that help most often, one after the other: what random proposals come upon too rarely where each costs much.
+// The few changes of a strategy that help most often, one after the other: what random proposals come upon too rarely
+// where each costs much.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,8 +11,9 @@
 
 namespace tessera::search {
 
-/// Plain changes of a strategy: the layer of a block split along one loop, with what follows it or, where there is but one of it, alone too. Blocks come in falling order of
-/// parameters per FLOP (proposal_space::heaviest_first); each first on the devices that it has, then on all and on those that other blocks' layers have, then on neighbours that
+/// Plain changes of a strategy: the layer of a block split along one loop, with what follows it or, where there is but
+/// one of it, alone too. Blocks come in falling order of parameters per FLOP (proposal_space::heaviest_first); each
+/// first on the devices that it has, then on all and on those that other blocks' layers have, then on neighbours that
 /// nobody has: one aligned set for every number of shards that divides the devices. The space must outlive them.
 class plain_changes {
 public:
@@ -19,8 +21,8 @@ public:
 
     std::uint64_t size() const { return all_.size(); }
 
-    /// The one of a number: each comes once before any comes again, those of one block and stage in an order that depends on the seed, as do the neighbours. Empty if it
-    /// breaks a rule. There must be some.
+    /// The one of a number: each comes once before any comes again, those of one block and stage in an order that
+    /// depends on the seed, as do the neighbours. Empty if it breaks a rule. There must be some.
     proposal operator()(std::uint64_t number, std::uint64_t seed) const;
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configurations and placements that a search chooses from, and how one choice is handed on to the operators that belong together.
+// The configurations and placements that a search chooses from, and how one choice is handed on to the operators that
+// belong together.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,11 +48,12 @@ public:
 
     /// A choice for one operator, unless it is pinned.
     void add(proposal& p, const placed_choice& one) const;
-    /// The degrees that one operator has along loops of the same names as another's, as far as they can be split; sums are not.
+    /// The degrees that one operator has along loops of the same names as another's, as far as they can be split; sums
+    /// are not.
     configuration taken_over(const configuration& from, const description& its, const description& mine) const;
 
-    /// Gives the operators of a block what one of them gets, each of its shards on the device of the first shard there that has the same place
-    /// along the loops that both have.
+    /// Gives the operators of a block what one of them gets, each of its shards on the device of the first shard there
+    /// that has the same place along the loops that both have.
     void spread(proposal& p, const placed_choice& one) const;
 
     /// What a layer may be on one of so many parts of the devices: whatever fits there, or by samples over all of it.
@@ -64,7 +66,8 @@ public:
     /// Stages and recomputation stay as they are: what is proposed are splits and places.
     static proposal in_stages_of(const strategy& now, proposal p);
     bool has_unequal_devices() const { return !rates_.empty(); }
-    /// The same splits and places, with cut points in proportion to the devices' rates where an operator is split along one loop alone.
+    /// The same splits and places, with cut points in proportion to the devices' rates where an operator is split along
+    /// one loop alone.
     proposal in_proportion(proposal p) const;
     /// Every change keeps the rules, together with what stays.
     bool is_legal(const strategy& now, const proposal& p) const;

@@ -5,6 +5,8 @@
 
 #include "tessera/search/mcmc/proposal_space.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE proposal_space::proposal_space(const graph_view& g, const cluster& on, const proposal_options& o)
@@ -176,7 +178,7 @@ TESSERA_INLINE proposal proposal_space::in_proportion(proposal p) const {
         if (!cuts.empty()) {
             x.what.cuts[split] = 0;
             x.what.devices = static_cast<int>(cuts.size());
-            x.pool = static_cast<std::vector<index_t>&&>(cuts);
+            x.pool = std::move(cuts);
             x.pool.insert(x.pool.end(), devices.begin(), devices.end());
         }
     }

@@ -5,6 +5,8 @@
 
 #include "tessera/search/mcmc/proposals.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE proposal proposer::next(const strategy& now, random_numbers& pick) const {
@@ -39,7 +41,7 @@ TESSERA_INLINE proposal proposer::next(const strategy& now, random_numbers& pick
     if (!is_legal(now, p)) {
         return {};
     }
-    return has_unequal_devices() && pick(2) == 0 ? in_proportion(static_cast<proposal&&>(p)) : p;
+    return has_unequal_devices() && pick(2) == 0 ? in_proportion(std::move(p)) : p;
 }
 
 TESSERA_INLINE std::vector<proposal> proposer::choices_of_block(std::size_t block) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the nodes
-// plus the costs of the edges are least.
+// The combinatorial problem behind additive cost models: choose one configuration per node so that the costs of the
+// nodes plus the costs of the edges are least.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,8 +22,8 @@ using cost_t = std::int64_t;
 /// The index of a configuration of a node.
 using choice_t = std::uint16_t;
 
-/// The cost of what may not be chosen (73 years). Sums saturate here, so a sum that reaches it is forbidden too; up to four
-/// such costs add without overflow.
+/// The cost of what may not be chosen (73 years). Sums saturate here, so a sum that reaches it is forbidden too; up to
+/// four such costs add without overflow.
 inline constexpr cost_t forbidden = INT64_MAX / 4;
 
 inline constexpr int max_configurations = 65535;
@@ -82,8 +82,8 @@ TESSERA_VECTOR_CONSTEXPR bool clip_costs(std::vector<cost_t>& costs) {
 
 } // namespace detail
 
-/// Nodes with one cost per configuration, and edges with one cost per pair of configurations of their two nodes. Several
-/// edges may join the same nodes. The total cost of a choice is the sum over all nodes and edges.
+/// Nodes with one cost per configuration, and edges with one cost per pair of configurations of their two nodes.
+/// Several edges may join the same nodes. The total cost of a choice is the sum over all nodes and edges.
 class additive_problem {
 public:
     /// Adds a node with `unary.size()` configurations and returns its index. Costs above `forbidden` are clipped to it.
@@ -102,7 +102,8 @@ public:
         unary_number_.push_back(nodes() - 1);
         return nodes() - 1;
     }
-    /// Adds a node with the configurations and costs of another and returns its index. Throws tessera::error for an unknown node.
+    /// Adds a node with the configurations and costs of another and returns its index. Throws tessera::error for an
+    /// unknown node.
     TESSERA_VECTOR_CONSTEXPR int add_node_like(int node) {
         if (node < 0 || node >= nodes()) {
             detail::refuse_problem("node " + std::to_string(node),
@@ -114,8 +115,8 @@ public:
     }
 
     /// Adds an edge and returns its index. `table[a * configurations(to) + b]` is the cost of configuration a at `from`
-    /// with b at `to`. Throws tessera::error for an unknown node, an edge from a node to itself, a table of the wrong size
-    /// and a negative cost.
+    /// with b at `to`. Throws tessera::error for an unknown node, an edge from a node to itself, a table of the wrong
+    /// size and a negative cost.
     TESSERA_VECTOR_CONSTEXPR int add_edge(int from, int to, std::vector<cost_t> table) {
         detail::require_ends(from, to, nodes());
         const std::size_t needed = unary_[detail::at(from)].size() * unary_[detail::at(to)].size();
@@ -131,8 +132,9 @@ public:
         return edges() - 1;
     }
 
-    /// Adds an edge with the costs of another, which are kept once, and returns its index. Throws tessera::error for an unknown node or edge, an edge from a
-    /// node to itself, and other numbers of configurations than the other edge's nodes have.
+    /// Adds an edge with the costs of another, which are kept once, and returns its index. Throws tessera::error for an
+    /// unknown node or edge, an edge from a node to itself, and other numbers of configurations than the other edge's
+    /// nodes have.
     TESSERA_VECTOR_CONSTEXPR int add_edge_like(int from, int to, int edge) {
         detail::require_ends(from, to, nodes());
         if (edge < 0 || edge >= edges()) {

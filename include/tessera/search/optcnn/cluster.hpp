@@ -11,6 +11,7 @@
 
 #include <array>
 #include <map>
+#include <utility>
 
 namespace tessera::search {
 
@@ -82,7 +83,9 @@ private:
             std::vector<int> index;
             bool part = true;
             for (int l = 0; l < m.d.loops.size(); ++l) {
-                has(own, l) ? index.push_back(s.index[l]) : void();
+                if (has(own, l)) {
+                    index.push_back(s.index[l]);
+                }
                 part = part && (!has(first, l) || s.index[l] == 0);
             }
             if (part) {
@@ -145,7 +148,7 @@ public:
             return lanes.edge_times(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
                                     input.differentiable);
         });
-        return static_cast<Problem&&>(problem_);
+        return std::forward<Problem>(problem_);
     }
 
 private:

@@ -7,6 +7,8 @@
 #include "tessera/search/optcnn/cluster.hpp"
 #include "tessera/search/optcnn/grouped.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 /// What OptCNN found on a device graph, how, and beside which baselines.
@@ -25,7 +27,7 @@ optcnn_on_cluster optcnn_search(const graph_view& g, const cluster& on, const op
     optcnn_result found = solve_optcnn(g, problem, on.devices(), options);
     optcnn_on_cluster r;
     static_cast<compared_search&>(r) = compare_with_baselines(g, on, "OptCNN", found.best, comparison);
-    r.model = static_cast<optcnn_result&&>(found);
+    r.model = std::move(found);
     return r;
 }
 

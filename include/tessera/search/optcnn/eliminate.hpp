@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): node and edge eliminations to a fixpoint, exact enumeration of what
-// is left, and the eliminations undone in reverse.
+// The search of OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): node and edge eliminations to a fixpoint, exact enumeration of
+// what is left, and the eliminations undone in reverse.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -39,7 +39,8 @@ elimination_statistics count_eliminations(const run_time_order<Problem>& order) 
     return count;
 }
 
-/// Costs as tables of a search have them. Doubles are exact for whole numbers up to 2^53, and their least is found faster.
+/// Costs as tables of a search have them. Doubles are exact for whole numbers up to 2^53, and their least is found
+/// faster.
 template <class T>
 struct table_costs;
 template <>
@@ -84,8 +85,8 @@ bool fits_doubles(const Problem& problem) {
     return sum < most;
 }
 
-/// The tables of a search at run time. They are kept until the eliminations are undone, which then looks for the choices of the eliminated nodes once more,
-/// each of them for one choice of its neighbours.
+/// The tables of a search at run time. They are kept until the eliminations are undone, which then looks for the
+/// choices of the eliminated nodes once more, each of them for one choice of its neighbours.
 template <class Problem, class T>
 class eliminator {
 public:
@@ -116,7 +117,9 @@ public:
             result.choice.clear();
         } else {
             for (int s = order_.step_count - 1; s >= 0; --s) {
-                order_.steps[at(s)].node >= 0 ? undo(order_.steps[at(s)], result.choice) : void();
+                if (order_.steps[at(s)].node >= 0) {
+                    undo(order_.steps[at(s)], result.choice);
+                }
             }
         }
         return result;
@@ -144,7 +147,9 @@ private:
             return made_[at(same_[at(id - problem_.edges())])];
         }
         std::vector<T>& t = given_[at(problem_.table_number(id))];
-        t.empty() ? convert(problem_.table(id), t) : void();
+        if (t.empty()) {
+            convert(problem_.table(id), t);
+        }
         return t;
     }
     const std::vector<T>& unary(int id) {
@@ -152,11 +157,14 @@ private:
             return unaries_[at(problem_.nodes() + same_[at(id - problem_.nodes())])];
         }
         std::vector<T>& u = unaries_[at(problem_.unary_number(id))];
-        u.empty() ? convert(problem_.unary(id), u) : void();
+        if (u.empty()) {
+            convert(problem_.unary(id), u);
+        }
         return u;
     }
 
-    /// Deep networks have many parts that are alike: a step of which all tables were met before is that step's once more.
+    /// Deep networks have many parts that are alike: a step of which all tables were met before is that step's once
+    /// more.
     void step_or_repeat(int s) {
         const elimination_step& step = order_.steps[at(s)];
         const auto table_number = [&](int id) {
@@ -174,8 +182,12 @@ private:
                                             [](const signature& x, const signature& y) { return x.less_than(y); });
         const bool fresh = place == met_.end() || what.less_than(*place);
         same_[at(s)] = fresh ? s : place->step;
-        fresh ? void(met_.insert(place, what)) : void();
-        fresh ? this->step(s) : void();
+        if (fresh) {
+            met_.insert(place, what);
+        }
+        if (fresh) {
+            this->step(s);
+        }
     }
 
     void step(int s) {
@@ -315,8 +327,8 @@ private:
 
 } // namespace detail
 
-/// What eliminate() would do, without doing it: `relaxations` are those of all eliminations, `visited` the choices of the nodes that are left, all
-/// combined, an upper bound of what the enumeration looks at; both at most `forbidden`.
+/// What eliminate() would do, without doing it: `relaxations` are those of all eliminations, `visited` the choices of
+/// the nodes that are left, all combined, an upper bound of what the enumeration looks at; both at most `forbidden`.
 template <class Problem>
 elimination_statistics plan_eliminations(const Problem& problem, const elimination_options& options = {}) {
     const detail::run_time_order<Problem> order(problem, options.leaf_rule);
@@ -335,9 +347,9 @@ elimination_statistics plan_eliminations(const Problem& problem, const eliminati
     return count;
 }
 
-/// The cheapest choice, exactly: O(edges * C^3) relaxations for C configurations per node, plus the enumeration of the K nodes
-/// that no elimination removes. Among equal candidates the smallest index wins at every step. When the budget ends during the
-/// enumeration, the best choice so far is returned; when it ends before, none.
+/// The cheapest choice, exactly: O(edges * C^3) relaxations for C configurations per node, plus the enumeration of the
+/// K nodes that no elimination removes. Among equal candidates the smallest index wins at every step. When the budget
+/// ends during the enumeration, the best choice so far is returned; when it ends before, none.
 template <class Problem>
 elimination_solution eliminate(const Problem& problem, const elimination_options& options = {}) {
     return detail::fits_doubles(problem) ? detail::eliminator<Problem, double>(problem, options).run()

@@ -11,8 +11,8 @@ namespace tessera::search {
 /// `leaf`: a node with a single edge, in or out, which OptCNN keeps (it is folded into its neighbour, also exactly).
 enum class elimination : std::uint8_t { node, edge, leaf };
 
-/// One elimination. Edge tables are numbered 0 to edges - 1 as given; step s makes table edges + s (node, edge) or makes unary
-/// table nodes + s (leaf), after 0 to nodes - 1 as given.
+/// One elimination. Edge tables are numbered 0 to edges - 1 as given; step s makes table edges + s (node, edge) or
+/// makes unary table nodes + s (leaf), after 0 to nodes - 1 as given.
 struct elimination_step {
     elimination kind = elimination::node;
     bool leaf_is_source = false; ///< the leaf's edge goes out of it
@@ -37,9 +37,9 @@ struct elimination_statistics {
 
 namespace detail {
 
-/// Finds the order of eliminations from the structure of the graph alone. `Work` has the sizes `nodes` and `edges`, arrays of
-/// int: from, to, next_out, next_in (2 * edges), first_out, first_in, out_degree, in_degree, unary (nodes), leaves, inner
-/// (nodes + 2 * edges), and of elimination_step: steps (edges).
+/// Finds the order of eliminations from the structure of the graph alone. `Work` has the sizes `nodes` and `edges`,
+/// arrays of int: from, to, next_out, next_in (2 * edges), first_out, first_in, out_degree, in_degree, unary (nodes),
+/// leaves, inner (nodes + 2 * edges), and of elimination_step: steps (edges).
 template <class Work>
 class order_finder {
 public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN's cost model with one choice for all operators of a kind, so that unrolled networks stay small enough for exact search: a start for
-// local searches, and what they are compared with.
+// OptCNN's cost model with one choice for all operators of a kind, so that unrolled networks stay small enough for
+// exact search: a start for local searches, and what they are compared with.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,8 +16,9 @@ struct grouped_result {
     int groups = 0;
 };
 
-/// The cheapest strategy of OptCNN's model with one choice for all operators of a kind. The additive model charges a shared parameter to each of its users;
-/// here it is synchronized once for each kind. Throws tessera::error for a machine without devices.
+/// The cheapest strategy of OptCNN's model with one choice for all operators of a kind. The additive model charges a
+/// shared parameter to each of its users; here it is synchronized once for each kind. Throws tessera::error for a
+/// machine without devices.
 template <class Problem = optcnn_problem>
 grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optcnn_options& options = {},
                               std::int64_t relaxations = 1'000'000'000) {

@@ -9,8 +9,8 @@
 
 namespace tessera::search {
 
-/// A problem whose nodes are groups of another's nodes, which choose alike. The nodes of a group must have equally many configurations. `less`, if given:
-/// what each configuration of each group costs less than the sum over its nodes.
+/// A problem whose nodes are groups of another's nodes, which choose alike. The nodes of a group must have equally many
+/// configurations. `less`, if given: what each configuration of each group costs less than the sum over its nodes.
 template <class Problem>
 additive_problem grouped(const Problem& problem, const std::vector<int>& group_of, int groups,
                          const std::vector<std::vector<cost_t>>& less = {}) {
@@ -66,8 +66,8 @@ additive_problem grouped(const Problem& problem, const std::vector<int>& group_o
     return result;
 }
 
-/// Changes one node at a time to what is cheapest beside its neighbours until nothing gets cheaper: for problems too wide to be solved
-/// exactly.
+/// Changes one node at a time to what is cheapest beside its neighbours until nothing gets cheaper: for problems too
+/// wide to be solved exactly.
 template <class Problem>
 solution descend(const Problem& problem, std::vector<choice_t> choice) {
     std::vector<std::vector<int>> edges(detail::at(problem.nodes()));

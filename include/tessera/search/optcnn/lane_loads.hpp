@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a device graph carry while all that an edge of the additive model sends moves at once, for every pair of configurations.
+// What the lanes of a device graph carry while all that an edge of the additive model sends moves at once, for every
+// pair of configurations.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,9 +14,9 @@
 namespace tessera::search::detail {
 
 /// Devices in blocks, such that what a device sends to other blocks always leaves over the same lanes and comes in over
-/// lanes that only the receiver says. Then a device's bytes to and from all other blocks are two numbers, and only pairs
-/// within a block are looked at one by one. Blocks are single devices where that is true of them, else nodes, else all
-/// devices are one block.
+/// lanes that only the receiver says. Then a device's bytes to and from all other blocks are two numbers, and only
+/// pairs within a block are looked at one by one. Blocks are single devices where that is true of them, else nodes,
+/// else all devices are one block.
 class device_blocks {
 public:
     explicit device_blocks(const cluster& on);
@@ -31,8 +32,8 @@ private:
     static std::size_t of(int i) { return static_cast<std::size_t>(i); }
     static bool has(const lanes& all, int lane) { return std::find(all.begin(), all.end(), lane) != all.end(); }
 
-    /// Sets out_ and in_: lanes that all routes of a device to other blocks share, from the first one on; the rest of the
-    /// routes to a device must be alike.
+    /// Sets out_ and in_: lanes that all routes of a device to other blocks share, from the first one on; the rest of
+    /// the routes to a device must be alike.
     bool separates(const cluster& on);
 
     std::vector<int> of_; ///< the block of every device
@@ -50,9 +51,10 @@ public:
 
     explicit lane_loads(const cluster& on);
 
-    /// t_X of one edge, times[i * (number of the consumer's) + j], in ns: each shard of the consumer receives what it needs of what
-    /// the producer's shards on other devices have written, and, with `gradient`, sends as much back. All of one direction
-    /// moves at the same time: it takes the greatest latency, and what the lane takes that carries most.
+    /// t_X of one edge, times[i * (number of the consumer's) + j], in ns: each shard of the consumer receives what it
+    /// needs of what the producer's shards on other devices have written, and, with `gradient`, sends as much back. All
+    /// of one direction moves at the same time: it takes the greatest latency, and what the lane takes that carries
+    /// most.
     std::vector<index_t> edge_times(const tiles& from, const tiles& to, index_t element_bytes, bool gradient) const;
 
 private:

@@ -24,7 +24,9 @@ TESSERA_INLINE device_blocks::device_blocks(const cluster& on)
     for (int d = 0; d < on.devices(); ++d) {
         near_.emplace_back();
         for (int e = 0; e < on.devices(); ++e) {
-            of_[of(e)] == of_[of(d)] ? near_.back().push_back(e) : void();
+            if (of_[of(e)] == of_[of(d)]) {
+                near_.back().push_back(e);
+            }
             has_far_ = has_far_ || of_[of(e)] != of_[of(d)];
         }
     }
@@ -46,7 +48,9 @@ TESSERA_INLINE bool device_blocks::separates(const cluster& on) {
             latency_ = r.latency;
             lanes common;
             for (const int lane : r.lanes) {
-                first || has(out_[of(a)], lane) ? void(common.push_back(lane)) : void();
+                if (first || has(out_[of(a)], lane)) {
+                    common.push_back(lane);
+                }
             }
             out_[of(a)] = common;
             first = false;
@@ -60,7 +64,9 @@ TESSERA_INLINE bool device_blocks::separates(const cluster& on) {
             }
             lanes rest;
             for (const int lane : on.between(a, b).lanes) {
-                has(out_[of(a)], lane) ? void() : void(rest.push_back(lane));
+                if (!has(out_[of(a)], lane)) {
+                    rest.push_back(lane);
+                }
             }
             if (known[of(b)] && !(rest == in_[of(b)])) {
                 return false;
@@ -166,7 +172,9 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
                 const near_route& there = routes_[at(s * devices_ + t)];
                 x.latency = std::max(x.latency, there.latency);
                 add(x.forth, there.lanes, volume);
-                gradient ? add(x.back, routes_[at(t * devices_ + s)].lanes, volume) : void();
+                if (gradient) {
+                    add(x.back, routes_[at(t * devices_ + s)].lanes, volume);
+                }
             }
             x.near[at(t)] += volume;
             return volume;
@@ -183,7 +191,9 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
         if (all > 0) {
             x.latency = std::max(x.latency, blocks_.latency());
             add(x.forth, out_[at(s)], all);
-            gradient ? add(x.back, in_[at(s)], all) : void();
+            if (gradient) {
+                add(x.back, in_[at(s)], all);
+            }
         }
     }
     for (int t = 0; t < v.shards && apart; ++t) {
@@ -195,7 +205,9 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
         far -= x.near[at(t)];
         if (far > 0) {
             add(x.forth, in_[at(t)], far);
-            gradient ? add(x.back, out_[at(t)], far) : void();
+            if (gradient) {
+                add(x.back, out_[at(t)], far);
+            }
         }
     }
     return arrived(x.forth, bytes, x.latency) + (gradient ? arrived(x.back, bytes, x.latency) : 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): the cheapest strategy under the additive cost model, by node and edge elimination; where these leave too much,
-// by variable elimination, and where that is too wide, with one choice for all operators of a kind.
+// OptCNN (Jia, Lin, Qi, Aiken, ICML 2018): the cheapest strategy under the additive cost model, by node and edge
+// elimination; where these leave too much, by variable elimination, and where that is too wide, with one choice for all
+// operators of a kind.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,12 +14,15 @@
 #include "tessera/search/optcnn/variable_elimination.hpp"
 #include "tessera/search/thread_pool.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 struct optcnn_options {
     configuration_options offered;
     elimination_options elimination;
-    /// Eliminations may leave nodes of so many choices in all, and need so many relaxations; beyond that variable elimination takes over.
+    /// Eliminations may leave nodes of so many choices in all, and need so many relaxations; beyond that variable
+    /// elimination takes over.
     std::int64_t most_left = 10'000'000;
     variable_elimination_options exact{20'000'000, 2'000'000'000}; ///< beyond which operators of a kind are grouped
     thread_pool threads{};                                         ///< that the costs are worked out on
@@ -52,8 +56,8 @@ constexpr bool is_offered(const description& d, const configuration& c, const co
     return true;
 }
 
-/// The configurations that the options name, and those of the baselines where they are not among them (uneven shards, degrees that are
-/// no powers of two), so that what is found costs no more than any baseline.
+/// The configurations that the options name, and those of the baselines where they are not among them (uneven shards,
+/// degrees that are no powers of two), so that what is found costs no more than any baseline.
 template <class Sink>
 constexpr void for_each_offered(const graph_view& g, int op, const description& d, int devices,
                                 const configuration_options& options, Sink&& sink) {
@@ -101,7 +105,9 @@ constexpr void for_each_edge(const graph_view& g, const Visit& visit) {
     for (int op = 0; op < g.op_count; ++op) {
         for (int slot = 0; slot < g.ops[op].inputs.size(); ++slot) {
             const int producer = g.tensors[g.ops[op].inputs[slot]].producer;
-            producer >= 0 ? visit(producer, op, slot) : void();
+            if (producer >= 0) {
+                visit(producer, op, slot);
+            }
         }
     }
 }
@@ -110,8 +116,8 @@ constexpr void for_each_edge(const graph_view& g, const Visit& visit) {
 
 namespace detail {
 
-/// Adds the edges of a network to a problem. Edges of one kind, between operators of the same kinds, have one table, times(from, to, slot), worked out once;
-/// tables of different kinds at the same time.
+/// Adds the edges of a network to a problem. Edges of one kind, between operators of the same kinds, have one table,
+/// times(from, to, slot), worked out once; tables of different kinds at the same time.
 template <class Times>
 void add_edges(additive_problem& costs, const graph_view& g, const std::vector<int>& kinds, const thread_pool& threads,
                const Times& times) {
@@ -129,7 +135,9 @@ void add_edges(additive_problem& costs, const graph_view& g, const std::vector<i
             --i;
         }
         number.push_back(i > 0 ? i - 1 : all.size());
-        i > 0 ? void() : all.push_back(x);
+        if (i <= 0) {
+            all.push_back(x);
+        }
     });
     threads.run(all.size(), [&](std::size_t i) { all[i].table = times(all[i].from, all[i].to, all[i].slot); });
     std::size_t next = 0;
@@ -138,7 +146,7 @@ void add_edges(additive_problem& costs, const graph_view& g, const std::vector<i
         if (x.first >= 0) {
             costs.add_edge_like(producer, op, x.first);
         } else {
-            x.first = costs.add_edge(producer, op, static_cast<std::vector<cost_t>&&>(x.table));
+            x.first = costs.add_edge(producer, op, std::move(x.table));
         }
     });
 }
@@ -164,8 +172,8 @@ struct optcnn_problem {
 
 namespace detail {
 
-/// Builds an optcnn_problem. A template, as are the functions below, so that only programs that search at run time pay for
-/// compiling it.
+/// Builds an optcnn_problem. A template, as are the functions below, so that only programs that search at run time pay
+/// for compiling it.
 template <class Problem>
 class optcnn_builder {
 public:
@@ -177,7 +185,9 @@ public:
         Problem problem;
         threads_.run(nodes_.size(), [this](std::size_t op) {
             const int number = static_cast<int>(op);
-            kinds_[op] == number ? price(number) : void();
+            if (kinds_[op] == number) {
+                price(number);
+            }
         });
         for (int op = 0; op < g_.op_count; ++op) {
             const int twin = kinds_[at(op)];
@@ -304,9 +314,9 @@ solution solve_grouped(const graph_view& g, const Problem& problem, int devices,
     }
     solution best{status::infeasible, forbidden, {}};
     for (std::vector<choice_t>& start : starts) {
-        solution found = descend(problem.costs, static_cast<std::vector<choice_t>&&>(start));
+        solution found = descend(problem.costs, std::move(start));
         if (found.cost < best.cost || best.choice.empty()) {
-            best = static_cast<solution&&>(found);
+            best = std::move(found);
         }
     }
     return best;
@@ -314,8 +324,9 @@ solution solve_grouped(const graph_view& g, const Problem& problem, int devices,
 
 } // namespace detail
 
-/// The cheapest strategy of a problem of a network on so many devices: by OptCNN's eliminations where they leave little, else at once by variable elimination,
-/// else with operators of a kind grouped. Never costs more than data parallel, model parallel, one weird trick or one device.
+/// The cheapest strategy of a problem of a network on so many devices: by OptCNN's eliminations where they leave
+/// little, else at once by variable elimination, else with operators of a kind grouped. Never costs more than data
+/// parallel, model parallel, one weird trick or one device.
 template <class Problem>
 optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devices,
                            const optcnn_options& options = {}) {
@@ -328,7 +339,7 @@ optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devi
         if (found.state == status::solved) {
             r.statistics = found.statistics;
             r.cost = found.cost;
-            choice = static_cast<std::vector<choice_t>&&>(found.choice);
+            choice = std::move(found.choice);
         }
     }
     if (choice.empty()) {
@@ -338,22 +349,23 @@ optcnn_result solve_optcnn(const graph_view& g, const Problem& problem, int devi
         r.by = optcnn_method::variable_elimination;
         r.width = found.order.width;
         r.cost = found.cost;
-        choice = static_cast<std::vector<choice_t>&&>(found.choice);
+        choice = std::move(found.choice);
     }
     if (choice.empty()) {
         solution found = detail::solve_grouped(g, problem, devices, options, r.width);
         r.by = optcnn_method::grouped;
         r.exact = false;
         r.cost = found.cost;
-        choice = static_cast<std::vector<choice_t>&&>(found.choice);
+        choice = std::move(found.choice);
     }
     r.best = problem.strategy_of(choice);
     return r;
 }
 
-/// The cheapest strategy under the additive model among the configurations offered; never costs more than data parallel, model
-/// parallel, one weird trick or one device. Where OptCNN's eliminations, or all of what is exact, would need more than the budget, what takes over says so
-/// in the result. Throws tessera::error for a machine without devices.
+/// The cheapest strategy under the additive model among the configurations offered; never costs more than data
+/// parallel, model parallel, one weird trick or one device. Where OptCNN's eliminations, or all of what is exact, would
+/// need more than the budget, what takes over says so in the result. Throws tessera::error for a machine without
+/// devices.
 template <class Problem = optcnn_problem>
 optcnn_result optcnn_search(const graph_view& g, const machine& on, const optcnn_options& options = {}) {
     return solve_optcnn(g, make_optcnn_problem<Problem>(g, on, options.offered, options.threads), on.devices, options);

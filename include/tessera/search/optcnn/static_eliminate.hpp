@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of eliminate.hpp in a constant expression, without compiler flags. Compilers bound the work of one constant
-// evaluation, and each constexpr variable has a budget of its own: so every table, every elimination and every slice of the
-// enumeration is a variable.
+// The search of eliminate.hpp in a constant expression, without compiler flags. Compilers bound the work of one
+// constant evaluation, and each constexpr variable has a budget of its own: so every table, every elimination and every
+// slice of the enumeration is a variable.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -295,12 +295,13 @@ constexpr auto solve() {
 ///   edge_ends edge(int e);
 ///   cost_t unary(int node, int c);
 ///   cost_t edge_cost(int e, int from_configuration, int to_configuration);
-/// and may have `int edge_steps` (default 1000) and `int unary_steps` (default edge_steps): roughly the steps, as clang counts
-/// them, that one evaluation of a cost takes. Costs are nanoseconds, at least 0; from `forbidden` on they are forbidden.
+/// and may have `int edge_steps` (default 1000) and `int unary_steps` (default edge_steps): roughly the steps, as clang
+/// counts them, that one evaluation of a cost takes. Costs are nanoseconds, at least 0; from `forbidden` on they are
+/// forbidden.
 ///
 /// `Budget` bounds the relaxations plus the partial choices that the enumeration visits; beyond it the error is a
-/// constant_expression_budget. A budget below the work that the eliminations need is refused before any work is done. When no
-/// choice is allowed, `state` is infeasible.
+/// constant_expression_budget. A budget below the work that the eliminations need is refused before any work is done.
+/// When no choice is allowed, `state` is infeasible.
 template <class Problem, std::int64_t Budget = default_static_budget, bool LeafRule = true>
 inline constexpr auto static_solution = detail::solve<Problem, Budget, LeafRule>();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptCNN's search in a constant expression: a strategy as a type, found by the compiler for a network, a batch and a machine that
-// are types and constants.
+// OptCNN's search in a constant expression: a strategy as a type, found by the compiler for a network, a batch and a
+// machine that are types and constants.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -58,8 +58,8 @@ inline constexpr auto structure_of = find_structure<Net, Batch>();
 /// The configurations of one operator, what each costs by itself, and how each cuts the output.
 template <int Configurations, int Devices>
 struct priced_operator {
-    // Degrees that are powers of two make fewer than 2 * Devices pieces of a dimension that one loop indexes, the baselines' at most
-    // 2 * Devices more, and dimensions that two loops index (groups) the rest.
+    // Degrees that are powers of two make fewer than 2 * Devices pieces of a dimension that one loop indexes, the
+    // baselines' at most 2 * Devices more, and dimensions that two loops index (groups) the rest.
     static constexpr int pieces = 8 * Devices + 32;
     using tiles = cost::tiling<Configurations, pieces, Devices>;
 
@@ -167,9 +167,9 @@ struct static_optcnn_problem<Net, Batch, Preset, int_list<Nodes...>, int_list<Ed
 
 } // namespace detail
 
-/// The strategy that optcnn() finds, found by the compiler; a type like strategy_of. Preset is a type with the machine as its static
-/// member `value`. Budget bounds the work on the tables and that of the eliminations; beyond it the compile error is a
-/// constant_expression_budget.
+/// The strategy that optcnn() finds, found by the compiler; a type like strategy_of. Preset is a type with the machine
+/// as its static member `value`. Budget bounds the work on the tables and that of the eliminations; beyond it the
+/// compile error is a constant_expression_budget.
 template <class Net, index_t Batch, class Preset, std::int64_t Budget = default_static_budget>
 struct static_optcnn {
     using network = Net;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost tables and eliminations of a search in a constant expression: every one a variable of its own, computed in several
-// blocks where it is large, because compilers bound the work of one constant evaluation (clang 1'048'576 steps, g++ 33.5 M
-// operations).
+// The cost tables and eliminations of a search in a constant expression: every one a variable of its own, computed in
+// several blocks where it is large, because compilers bound the work of one constant evaluation (clang 1'048'576 steps,
+// g++ 33.5 M operations).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -233,8 +233,8 @@ struct step_result {
     }
 
 private:
-    /// The innermost loop of the search. g++ reads an array of the function itself several times faster than that of another
-    /// variable, and a call would cost more than the relaxation.
+    /// The innermost loop of the search. g++ reads an array of the function itself several times faster than that of
+    /// another variable, and a call would cost more than the relaxation.
     template <int Size>
     static constexpr void min_plus(static_minima<Size>& out, int begin) {
         cost_t second[at(middle * columns)]{};

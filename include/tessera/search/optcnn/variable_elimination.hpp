@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variable elimination (Bertele and Brioschi 1972; Dechter's bucket elimination 1999): the cheapest choice of any additive problem, exactly. A node is
-// removed by minimizing over it the sum of all tables that it is in, which leaves one table over its neighbours. OptCNN's rules are the cases of one and two
-// neighbours.
+// Variable elimination (Bertele and Brioschi 1972; Dechter's bucket elimination 1999): the cheapest choice of any
+// additive problem, exactly. A node is removed by minimizing over it the sum of all tables that it is in, which leaves
+// one table over its neighbours. OptCNN's rules are the cases of one and two neighbours.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -14,14 +14,14 @@ namespace tessera::search {
 struct elimination_width {
     std::vector<int> order; ///< nodes, first removed first
     int width = 0;          ///< most neighbours that a node has when it is removed: the induced width of the order
-    /// Entries of the largest table, and relaxations of all eliminations, for the problem's numbers of configurations; at most
-    /// `forbidden`.
+    /// Entries of the largest table, and relaxations of all eliminations, for the problem's numbers of configurations;
+    /// at most `forbidden`.
     std::int64_t largest_table = 1;
     std::int64_t relaxations = 0;
 };
 
-/// The min-fill order: next comes the node whose removal joins the fewest pairs of neighbours that are not joined yet; among equals the one whose table
-/// is smallest, then the lowest number.
+/// The min-fill order: next comes the node whose removal joins the fewest pairs of neighbours that are not joined yet;
+/// among equals the one whose table is smallest, then the lowest number.
 template <class Problem>
 elimination_width min_fill_order(const Problem& problem) {
     const int n = problem.nodes();
@@ -242,8 +242,9 @@ private:
 
 } // namespace detail
 
-/// The cheapest choice, exactly, if the tables stay within their limits; otherwise the state says that the budget is exhausted, and the
-/// order tells the width that was too large (fall back to mcmc). Among equal candidates the smallest index wins at every step.
+/// The cheapest choice, exactly, if the tables stay within their limits; otherwise the state says that the budget is
+/// exhausted, and the order tells the width that was too large (fall back to mcmc). Among equal candidates the smallest
+/// index wins at every step.
 template <class Problem>
 variable_elimination_solution eliminate_variables(const Problem& problem,
                                                   const variable_elimination_options& options = {}) {

@@ -20,7 +20,8 @@ struct exact_found {
 
 namespace detail {
 
-/// No order of tasks and transfers makes a step shorter than the longest way through them, nor than the work of any device.
+/// No order of tasks and transfers makes a step shorter than the longest way through them, nor than the work of any
+/// device.
 class placement_bounds {
 public:
     explicit placement_bounds(evaluator& e);
@@ -39,9 +40,10 @@ private:
 
 } // namespace detail
 
-/// Tries all devices for one group after the other, the most promising first, and leaves what cannot be better than the best so far: its bound is as long, or
-/// what the nodes of a device hold does not fit. Stops after most_visits, and has then proved nothing. Devices that look alike are not taken for one another, for
-/// ties between transfers fall by number.
+/// Tries all devices for one group after the other, the most promising first, and leaves what cannot be better than the
+/// best so far: its bound is as long, or what the nodes of a device hold does not fit. Stops after most_visits, and has
+/// then proved nothing. Devices that look alike are not taken for one another, for ties between transfers fall by
+/// number.
 exact_found best_of_all(evaluator& e, const exact_options& o = {});
 
 } // namespace tessera::search::placement

@@ -99,8 +99,12 @@ TESSERA_INLINE exact_found best_of_all(evaluator& e, const exact_options& o) {
         for (const int v : members[detail::at(group)]) {
             const int was = where[detail::at(v)];
             const index_t bytes = e.graph().nodes[detail::at(v)].held_bytes;
-            was >= 0 ? void(held[detail::at(was)] -= bytes) : void();
-            device >= 0 ? void(held[detail::at(device)] += bytes) : void();
+            if (was >= 0) {
+                held[detail::at(was)] -= bytes;
+            }
+            if (device >= 0) {
+                held[detail::at(device)] += bytes;
+            }
             where[detail::at(v)] = device;
         }
     };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimum of contiguous splits: of those that put a network into a pipeline of devices without a way back, one with the least greatest load.
+// The optimum of contiguous splits: of those that put a network into a pipeline of devices without a way back, one with
+// the least greatest load.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -28,7 +29,8 @@ struct contiguous_found {
 
 namespace detail {
 
-/// An order of the blocks, edges forwards: 0 takes the lowest number that is free, 1 goes on from what came last, others choose at random between these two.
+/// An order of the blocks, edges forwards: 0 takes the lowest number that is free, 1 goes on from what came last,
+/// others choose at random between these two.
 std::vector<int> order_of_blocks(const split_blocks& b, int kind, random_numbers& pick);
 
 /// More than any load.
@@ -39,8 +41,8 @@ std::string why_none(const split_problem& p, const split_blocks& b, const downse
 
 } // namespace detail
 
-/// The best contiguous split. Throws tessera::error for a problem that is not sound (require). Where there is no split, or none was found, `devices` is empty
-/// and `why` says so. The same problem and options give the same split.
+/// The best contiguous split. Throws tessera::error for a problem that is not sound (require). Where there is no split,
+/// or none was found, `devices` is empty and `why` says so. The same problem and options give the same split.
 contiguous_found contiguous_optimum(const split_problem& p, const contiguous_options& o = {});
 
 } // namespace tessera::search::placement

@@ -17,7 +17,9 @@ TESSERA_INLINE std::vector<int> order_of_blocks(const split_blocks& b, int kind,
     }
     std::vector<int> free;
     for (int v = b.count() - 1; v >= 0; --v) {
-        waits[at(v)] == 0 ? free.push_back(v) : void();
+        if (waits[at(v)] == 0) {
+            free.push_back(v);
+        }
     }
     std::vector<int> order;
     while (!free.empty()) {
@@ -30,7 +32,9 @@ TESSERA_INLINE std::vector<int> order_of_blocks(const split_blocks& b, int kind,
         free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
         order.push_back(v);
         for (const int w : out[at(v)]) {
-            --waits[at(w)] == 0 ? free.push_back(w) : void();
+            if (--waits[at(w)] == 0) {
+                free.push_back(w);
+            }
         }
     }
     return order;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dynamic programme behind contiguous splits: the best chain of downsets, each step of which is what one device runs.
+// The dynamic programme behind contiguous splits: the best chain of downsets, each step of which is what one device
+// runs.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,9 +11,10 @@
 
 namespace tessera::search::placement::detail {
 
-/// For every downset I and number of devices: the least greatest load with which these can run I, the least over the downsets below it of what comes before
-/// and the load of the difference (Tarnawski et al. 2020, section 5.1.1). Only loads below a limit count: time and memory of a piece grow with it, so that
-/// larger pieces are not looked at, and what is left must not be too much for the devices that are left.
+/// For every downset I and number of devices: the least greatest load with which these can run I, the least over the
+/// downsets below it of what comes before and the load of the difference (Tarnawski et al. 2020, section 5.1.1). Only
+/// loads below a limit count: time and memory of a piece grow with it, so that larger pieces are not looked at, and
+/// what is left must not be too much for the devices that are left.
 class piece_search {
 public:
     piece_search(const split_problem& p, const split_blocks& b, const downsets& sets);
@@ -20,8 +22,8 @@ public:
     /// No split has a smaller greatest load than this, contiguous or not.
     double lower_bound() const;
 
-    /// Looks for the best chain with a greatest load below `limit`; true if there is one, which chain() then is. Stops after `most` pairs of downsets, and has
-    /// then found nothing that could be relied on.
+    /// Looks for the best chain with a greatest load below `limit`; true if there is one, which chain() then is. Stops
+    /// after `most` pairs of downsets, and has then found nothing that could be relied on.
     bool run(double limit, std::int64_t most);
 
     bool stopped() const { return stopped_; }

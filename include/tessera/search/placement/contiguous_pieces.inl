@@ -125,7 +125,9 @@ TESSERA_INLINE void piece_search::look_below(int set) {
     while (!stack_.empty()) {
         frame& top = stack_.back();
         if (top.next == sets_.end_below(top.set)) {
-            top.added >= 0 ? void(take_out(top.added)) : void();
+            if (top.added >= 0) {
+                take_out(top.added);
+            }
             stack_.pop_back();
             continue;
         }
@@ -179,7 +181,11 @@ TESSERA_INLINE double piece_search::change(int block, int by) {
     double sum = 0;
     for (const auto& [output, source] : touching_[at(block)]) {
         const bool before = crosses(output);
-        source ? void(inside_[at(output)].source = by > 0) : void(inside_[at(output)].readers += by);
+        if (source) {
+            inside_[at(output)].source = by > 0;
+        } else {
+            inside_[at(output)].readers += by;
+        }
         sum += (static_cast<int>(crosses(output)) - static_cast<int>(before)) * blocks_.outputs[at(output)].cost;
     }
     return sum;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as a graph of costs, for the placement of operators: what each takes in time and memory, and what flows between them. It may come from anywhere.
+// A network as a graph of costs, for the placement of operators: what each takes in time and memory, and what flows
+// between them. It may come from anywhere.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -75,7 +76,8 @@ void check_node(const cost_graph& g, int v);
 
 } // namespace detail
 
-/// Throws tessera::error, which names the node or edge, unless every number is in its range and every edge joins two nodes. Cycles are found by graph_order.
+/// Throws tessera::error, which names the node or edge, unless every number is in its range and every edge joins two
+/// nodes. Cycles are found by graph_order.
 void require(const cost_graph& g);
 
 /// The edges by their nodes, and an order in which every node comes after those that it reads.

@@ -98,7 +98,9 @@ TESSERA_INLINE void graph_order::sort(const cost_graph& g) {
     std::priority_queue<int, std::vector<int>, std::greater<>> free;
     for (int v = 0; v < g.count(); ++v) {
         waits[detail::at(v)] = first_in[detail::at(v) + 1] - first_in[detail::at(v)];
-        waits[detail::at(v)] == 0 ? free.push(v) : void();
+        if (waits[detail::at(v)] == 0) {
+            free.push(v);
+        }
     }
     position.assign(g.nodes.size(), -1);
     while (!free.empty()) {
@@ -108,7 +110,9 @@ TESSERA_INLINE void graph_order::sort(const cost_graph& g) {
         order.push_back(v);
         for (int k = first_out[detail::at(v)]; k < first_out[detail::at(v) + 1]; ++k) {
             const int w = g.edges[detail::at(out[detail::at(k)])].to;
-            --waits[detail::at(w)] == 0 ? free.push(w) : void();
+            if (--waits[detail::at(w)] == 0) {
+                free.push(w);
+            }
         }
     }
     if (order.size() != g.nodes.size()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement by a cut: the nodes in as many parts of equal time as there are devices, with few bytes between them; what METIS and Scotch are used for.
+// Placement by a cut: the nodes in as many parts of equal time as there are devices, with few bytes between them; what
+// METIS and Scotch are used for.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -39,7 +39,11 @@ TESSERA_INLINE grouping cut_groups(const evaluator& e, int most, const partition
     std::vector<int> first(detail::at(most), -1);
     for (int v = 0; v < e.graph().count(); ++v) {
         int& one = first[detail::at(part[detail::at(required.of[detail::at(v)])])];
-        one < 0 ? void(one = v) : sets.join(v, one);
+        if (one < 0) {
+            one = v;
+        } else {
+            sets.join(v, one);
+        }
     }
     return detail::numbered(e.graph(), e.order(), sets);
 }

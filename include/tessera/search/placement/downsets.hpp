@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The downsets (ideals) of an acyclic graph: sets of nodes that hold, with a node, all that come before it. A pipeline of stages is a chain of them.
+// The downsets (ideals) of an acyclic graph: sets of nodes that hold, with a node, all that come before it. A pipeline
+// of stages is a chain of them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -24,7 +25,8 @@ public:
         int set = 0;     ///< number of the downset
     };
 
-    /// Edges are pairs of nodes, the first of which comes first; there must be no cycle among them. Stops when there are more than `most`, and is then not complete.
+    /// Edges are pairs of nodes, the first of which comes first; there must be no cycle among them. Stops when there
+    /// are more than `most`, and is then not complete.
     downsets(int nodes, const std::vector<std::pair<int, int>>& edges, std::size_t most);
 
     /// Of these the prefixes of one order of the nodes: a chain, in which every later set holds all earlier ones.

@@ -39,7 +39,8 @@ private:
     /// Bytes that each device would need if nothing were ever given back.
     std::vector<index_t> all_bytes(const assignment& where) const;
 
-    /// The most bytes that each device holds at any time: what its nodes hold, outputs and copies from others while they live.
+    /// The most bytes that each device holds at any time: what its nodes hold, outputs and copies from others while
+    /// they live.
     std::vector<index_t> peaks(const assignment& where) const;
 
     index_t excess(const assignment& where) const;

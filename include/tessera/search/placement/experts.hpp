@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements that people make by hand: everything on one device, equal cuts of the order for networks of images, whole layers for recurrent ones.
+// Placements that people make by hand: everything on one device, equal cuts of the order for networks of images, whole
+// layers for recurrent ones.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -42,7 +43,8 @@ found equal_times(evaluator& e, int devices = 0);
 /// The topological order in parts of equal memory: of what nodes hold and make.
 found equal_memory(evaluator& e, int devices = 0);
 
-/// As many layers with parameters on every device: what people do with stacks of recurrent layers. Nodes without parameters follow what comes before them.
+/// As many layers with parameters on every device: what people do with stacks of recurrent layers. Nodes without
+/// parameters follow what comes before them.
 found layer_by_layer(evaluator& e, int devices = 0);
 
 } // namespace tessera::search::placement

@@ -27,7 +27,8 @@ double work_of(const evaluator& e, int node);
 
 namespace detail {
 
-/// What a local search compares: the step, made longer by what does not fit, up to ten times for all memory of one device.
+/// What a local search compares: the step, made longer by what does not fit, up to ten times for all memory of one
+/// device.
 class weighed_price {
 public:
     explicit weighed_price(const evaluator& e);
@@ -37,7 +38,8 @@ private:
     index_t memory_ = 1;
 };
 
-/// A graph of groups with their work in ns (on the first kind of device that runs them) and the bytes between them, either way.
+/// A graph of groups with their work in ns (on the first kind of device that runs them) and the bytes between them,
+/// either way.
 struct group_work {
     std::vector<double> work;
     std::vector<std::vector<int>> members; ///< nodes, in topological order

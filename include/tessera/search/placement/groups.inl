@@ -49,11 +49,15 @@ TESSERA_INLINE node_sets required_sets(const cost_graph& g) {
     node_sets sets(g.count());
     std::vector<std::pair<int, int>> members;
     for (int v = 0; v < g.count(); ++v) {
-        g.nodes[at(v)].group >= 0 ? members.push_back({g.nodes[at(v)].group, v}) : void();
+        if (g.nodes[at(v)].group >= 0) {
+            members.push_back({g.nodes[at(v)].group, v});
+        }
     }
     std::sort(members.begin(), members.end());
     for (std::size_t i = 1; i < members.size(); ++i) {
-        members[i].first == members[i - 1].first ? sets.join(members[i].second, members[i - 1].second) : void();
+        if (members[i].first == members[i - 1].first) {
+            sets.join(members[i].second, members[i - 1].second);
+        }
     }
     return sets;
 }
@@ -73,7 +77,9 @@ TESSERA_INLINE grouping colocated_groups(const cost_graph& g, const graph_order&
         const int first = order.first_out[detail::at(v)];
         if (order.first_out[detail::at(v) + 1] - first == 1) {
             const int reader = g.edges[detail::at(order.out[detail::at(first)])].to;
-            g.nodes[detail::at(reader)].parameter_bytes == 0 ? sets.join(v, reader) : void();
+            if (g.nodes[detail::at(reader)].parameter_bytes == 0) {
+                sets.join(v, reader);
+            }
         }
     }
     return detail::numbered(g, order, sets);

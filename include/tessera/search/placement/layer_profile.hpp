@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PipeDream's profiler (Narayanan et al., SOSP 2019) measures of a network, layer by layer, and the cost graph that follows from it.
+// What PipeDream's profiler (Narayanan et al., SOSP 2019) measures of a network, layer by layer, and the cost graph
+// that follows from it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -39,8 +40,8 @@ struct profile_options {
     int parameter_copies = 3;
 };
 
-/// Times become whole ns. Input layers take no time, and no link carries their data: every device loads what it needs. Throws tessera::error where the graph
-/// would not be sound, see require(cost_graph), or has a cycle.
+/// Times become whole ns. Input layers take no time, and no link carries their data: every device loads what it needs.
+/// Throws tessera::error where the graph would not be sound, see require(cost_graph), or has a cycle.
 cost_graph to_cost_graph(const layer_profile& p, const profile_options& o = {});
 
 } // namespace tessera::search::placement

@@ -7,9 +7,9 @@
 
 namespace tessera::search::placement {
 
-/// Nodes by upward rank, the longest way from one to the end, with the mean time over devices and the mean transfer; each goes where it ends the earliest among
-/// the devices that run it and have memory left for what it holds and makes. One that fits nowhere goes to the one with the most memory left.
-/// Groups go where their first node went.
+/// Nodes by upward rank, the longest way from one to the end, with the mean time over devices and the mean transfer;
+/// each goes where it ends the earliest among the devices that run it and have memory left for what it holds and makes.
+/// One that fits nowhere goes to the one with the most memory left. Groups go where their first node went.
 found by_list(evaluator& e);
 
 } // namespace tessera::search::placement

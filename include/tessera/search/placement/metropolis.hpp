@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Markov chain of Metropolis and Hastings over placements, as FlexFlow (Jia, Zaharia and Aiken, MLSys 2019) searches configurations; and plain trial of
-// placements at random.
+// A Markov chain of Metropolis and Hastings over placements, as FlexFlow (Jia, Zaharia and Aiken, MLSys 2019) searches
+// configurations; and plain trial of placements at random.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -20,7 +20,8 @@ public:
 
     /// Any group to any other device.
     void move_one(random_numbers& pick);
-    /// One of several: a group to another device or to a neighbour's, two groups exchanged, or a group with all of its neighbours that lie with it.
+    /// One of several: a group to another device or to a neighbour's, two groups exchanged, or a group with all of its
+    /// neighbours that lie with it.
     void move_some(random_numbers& pick);
     bool changed() const { return !undo_.empty(); }
     void undo();
@@ -40,8 +41,9 @@ private:
 
 namespace detail {
 
-/// The best placement that a walk has seen which proposes changes one after the other, `propose(moves, pick)`, and takes each that is no worse, others with
-/// the probability exp(-(relative rise of the price) / temperature). After every proposal the temperature is `falls` times what it was.
+/// The best placement that a walk has seen which proposes changes one after the other, `propose(moves, pick)`, and
+/// takes each that is no worse, others with the probability exp(-(relative rise of the price) / temperature). After
+/// every proposal the temperature is `falls` times what it was.
 template <class Propose>
 found walk(evaluator& e, const grouping& together, const assignment& start, std::int64_t evaluations,
            double temperature, double falls, std::uint64_t seed, const Propose& propose) {

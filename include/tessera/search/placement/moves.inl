@@ -45,7 +45,9 @@ TESSERA_INLINE void group_moves::move_some(random_numbers& pick) {
         const int to = pick(devices_);
         change(k, to);
         for (const int other : around) {
-            device(other) == from ? change(other, to) : void();
+            if (device(other) == from) {
+                change(other, to);
+            }
         }
     } else {
         change(k, pick(devices_));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs cut into parts of about equal weight with little cut between them: multilevel, as METIS does it (Karypis and Kumar 1998). Heavy-edge matching makes the
-// graph smaller, greedy growing cuts the smallest one, and moves of Fiduccia and Mattheyses refine the cut on the way back.
+// Graphs cut into parts of about equal weight with little cut between them: multilevel, as METIS does it (Karypis and
+// Kumar 1998). Heavy-edge matching makes the graph smaller, greedy growing cuts the smallest one, and moves of Fiduccia
+// and Mattheyses refine the cut on the way back.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,10 +48,12 @@ private:
 
     static weighted_graph contracted(const weighted_graph& g, const std::vector<int>& coarse_of, int count);
 
-    /// Parts grow one after the other around a node at random, by what is joined to them the most; the best of some tries.
+    /// Parts grow one after the other around a node at random, by what is joined to them the most; the best of some
+    /// tries.
     std::vector<int> grow(const weighted_graph& g);
 
-    /// Passes of moves: the best that there is, each node once, also where it makes the cut worse; then back to the best cut of the pass.
+    /// Passes of moves: the best that there is, each node once, also where it makes the cut worse; then back to the
+    /// best cut of the pass.
     void refine(const weighted_graph& g, std::vector<int>& part) const;
 
     struct one_move {

@@ -11,7 +11,11 @@ TESSERA_INLINE void weighted_graph::join(int a, int b, double w) {
     for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}}) {
         auto& list = near[static_cast<std::size_t>(x)];
         const auto known = std::find_if(list.begin(), list.end(), [y = y](const auto& e) { return e.first == y; });
-        known != list.end() ? void(known->second += w) : list.push_back({y, w});
+        if (known != list.end()) {
+            known->second += w;
+        } else {
+            list.push_back({y, w});
+        }
     }
 }
 

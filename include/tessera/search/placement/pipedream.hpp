@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's planner (Narayanan et al., SOSP 2019, section 3.1): a network in stages, each on one or several machines with its own replicas, so that the slowest
-// stage is the fastest that it can be; for machines that are all linked alike. And a cost graph as a split problem, to compare plans without replicas.
+// PipeDream's planner (Narayanan et al., SOSP 2019, section 3.1): a network in stages, each on one or several machines
+// with its own replicas, so that the slowest stage is the fastest that it can be; for machines that are all linked
+// alike. And a cost graph as a split problem, to compare plans without replicas.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,8 +17,11 @@ namespace tessera::search::placement {
 
 /// With compute time C, parameters of W bytes, output of a stage of A bytes and bandwidth B.
 enum class pipedream_formula : std::uint8_t {
-    paper, ///< m replicas take max(C, 2(m-1) W/B) / m; and 2A/B between stages counts as a stage (the paper, as recalled)
-    code, ///< (C + 4(m-1) W/(m B)) / m; what is sent between stages takes no time (the published code, as it runs unless told otherwise)
+    /// m replicas take max(C, 2(m-1) W/B) / m; and 2A/B between stages counts as a stage (the paper, as recalled)
+    paper,
+    /// (C + 4(m-1) W/(m B)) / m; what is sent between stages takes no time (the published code, as it runs unless told
+    /// otherwise)
+    code,
 };
 
 struct pipedream_options {
@@ -41,7 +45,8 @@ double pipedream_stage(const pipedream_options& o, double seconds, double parame
 
 namespace detail {
 
-/// Nodes that take no time and have no parameters, at the beginning or the end, are left to the stages of their neighbours (the published code removes them).
+/// Nodes that take no time and have no parameters, at the beginning or the end, are left to the stages of their
+/// neighbours (the published code removes them).
 std::vector<char> plain_ends(const cost_graph& g, const graph_order& order);
 
 struct pipedream_table {
@@ -52,12 +57,13 @@ struct pipedream_table {
 
 } // namespace detail
 
-/// The plan whose slowest stage, by the formula, is the fastest. Times are those of the first kind of device. Throws tessera::error for a graph that is not sound,
-/// fewer than one machine or no bandwidth.
+/// The plan whose slowest stage, by the formula, is the fastest. Times are those of the first kind of device. Throws
+/// tessera::error for a graph that is not sound, fewer than one machine or no bandwidth.
 pipedream_plan plan_pipedream(const cost_graph& g, const pipedream_options& o);
 
-/// The graph as a problem of contiguous splits over equal accelerators, times in ms: of a node forward and backward, of its output there and the gradient back.
-/// It takes what it holds and what it makes. Times are those of the first kind of device.
+/// The graph as a problem of contiguous splits over equal accelerators, times in ms: of a node forward and backward, of
+/// its output there and the gradient back. It takes what it holds and what it makes. Times are those of the first kind
+/// of device.
 split_problem to_split_problem(const cost_graph& g, int accelerators, double memory, double bytes_per_second);
 
 } // namespace tessera::search::placement

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A split problem contracted to what can be taken apart: blocks of nodes that lie on one device in every contiguous split.
+// A split problem contracted to what can be taken apart: blocks of nodes that lie on one device in every contiguous
+// split.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -7,9 +8,10 @@
 
 namespace tessera::search::placement {
 
-/// Nodes of one group are one block, and so are groups between whose forward nodes a cycle leads. A contiguous split follows the edges between forward nodes
-/// alone; backward nodes go with their group. Where a group has backward nodes only, the edges between it and other backward nodes count, reversed (the same
-/// as in the code of the paper's authors).
+/// Nodes of one group are one block, and so are groups between whose forward nodes a cycle leads. A contiguous split
+/// follows the edges between forward nodes alone; backward nodes go with their group. Where a group has backward nodes
+/// only, the edges between it and other backward nodes count, reversed (the same as in the code of the paper's
+/// authors).
 struct split_blocks {
     /// What the nodes of one block send, where the same blocks read it.
     struct output {

@@ -26,7 +26,9 @@ TESSERA_INLINE int split_blocks::classify(const split_problem& p, std::vector<in
                                           std::vector<char>& has_forward) {
     std::vector<int> groups;
     for (const split_node& n : p.nodes) {
-        n.group >= 0 ? groups.push_back(n.group) : void();
+        if (n.group >= 0) {
+            groups.push_back(n.group);
+        }
     }
     std::sort(groups.begin(), groups.end());
     groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
@@ -211,7 +213,9 @@ TESSERA_INLINE void split_blocks::gather_outputs(const split_problem& p) {
         if (kept > 0 && outputs[kept - 1].from == outputs[i].from && outputs[kept - 1].readers == outputs[i].readers) {
             outputs[kept - 1].cost += outputs[i].cost;
         } else {
-            kept != i ? void(outputs[kept] = outputs[i]) : void();
+            if (kept != i) {
+                outputs[kept] = outputs[i];
+            }
             ++kept;
         }
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The problem of splitting a network over the devices of a pipeline: Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators"
-// (NeurIPS 2020, section 3), in the terms of the format in which its authors publish inputs.
+// The problem of splitting a network over the devices of a pipeline: Tarnawski et al., "Efficient Algorithms for Device
+// Placement of DNN Graph Operators" (NeurIPS 2020, section 3), in the terms of the format in which its authors publish
+// inputs.
 //
-// A split gives every node one of `accelerators` devices with memory, or one of `cpus` without a limit. The time per sample of a pipeline is its greatest load.
-// A CPU's load is the time of its nodes. An accelerator's is that and the cost of every node whose output comes in or goes out, once each.
+// A split gives every node one of `accelerators` devices with memory, or one of `cpus` without a limit. The time per
+// sample of a pipeline is its greatest load. A CPU's load is the time of its nodes. An accelerator's is that and the
+// cost of every node whose output comes in or goes out, once each.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -77,12 +79,16 @@ std::string cycle_of(const split_problem& p, Counts counts) {
     }
     std::vector<int> free;
     for (std::size_t v = 0; v < n; ++v) {
-        waits[v] == 0 ? free.push_back(static_cast<int>(v)) : void();
+        if (waits[v] == 0) {
+            free.push_back(static_cast<int>(v));
+        }
     }
     std::size_t done = 0;
     for (; done < free.size(); ++done) {
         for (const int w : out[static_cast<std::size_t>(free[done])]) {
-            --waits[static_cast<std::size_t>(w)] == 0 ? free.push_back(w) : void();
+            if (--waits[static_cast<std::size_t>(w)] == 0) {
+                free.push_back(w);
+            }
         }
     }
     if (done == n) {
@@ -116,8 +122,8 @@ std::string cycle_of(const split_problem& p, Counts counts) {
 
 } // namespace detail
 
-/// Throws tessera::error, which names the node or edge by its id, unless ids differ, numbers are finite and at least 0, edges join nodes without a cycle, and no
-/// backward node comes before a forward one.
+/// Throws tessera::error, which names the node or edge by its id, unless ids differ, numbers are finite and at least 0,
+/// edges join nodes without a cycle, and no backward node comes before a forward one.
 void require(const split_problem& p);
 
 /// The device of every node.
@@ -129,7 +135,8 @@ std::vector<double> loads(const split_problem& p, const split& s);
 /// The time per sample: the greatest load.
 double max_load(const split_problem& p, const split& s);
 
-/// Why a split breaks a rule (a device that does not exist, memory, a node that an accelerator cannot run, groups), with the node or device; "" where it keeps all.
+/// Why a split breaks a rule (a device that does not exist, memory, a node that an accelerator cannot run, groups),
+/// with the node or device; "" where it keeps all.
 std::string trouble_of(const split_problem& p, const split& s);
 
 } // namespace tessera::search::placement

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One step of a placement, forward and backward, as a deterministic simulation by events on a device graph.
 //
-// A device runs one task at a time, a lane of a link carries one transfer at a time; both take what is ready first, among equals forward tasks in
-// topological order, backward tasks in the reverse, transfers in the order of their producers. An output goes to every other device that reads it once; when
-// all its readers there have run backward, one gradient of as many bytes comes back. A transfer holds all lanes of its route for bytes / bandwidth and arrives
+// A device runs one task at a time, a lane of a link carries one transfer at a time; both take what is ready first,
+// among equals forward tasks in topological order, backward tasks in the reverse, transfers in the order of their
+// producers. An output goes to every other device that reads it once; when all its readers there have run backward, one
+// gradient of as many bytes comes back. A transfer holds all lanes of its route for bytes / bandwidth and arrives
 // `latency` later.
 #pragma once
 #include "tessera/base/begin_header.inl"
@@ -23,7 +24,8 @@ struct life {
 /// Runs steps of one graph on one machine, which must outlive it, one placement after the other.
 class step_events {
 public:
-    /// Throws tessera::error for a graph that is not sound, has a cycle or lacks times for the machine's kinds of devices.
+    /// Throws tessera::error for a graph that is not sound, has a cycle or lacks times for the machine's kinds of
+    /// devices.
     step_events(const cost_graph& g, const cluster& on);
 
     const cost_graph& graph() const { return *graph_; }
@@ -41,7 +43,8 @@ public:
     index_t step() const { return step_; }                     ///< ns of the step that was run last
     index_t sent_bytes() const { return sent_; }               ///< over links, forward and backward
     const std::vector<index_t>& busy() const { return busy_; } ///< ns that each device computes
-    /// Start and end of the forward task of node v (task v) or of its backward task (task v + nodes) in the step that was run last.
+    /// Start and end of the forward task of node v (task v) or of its backward task (task v + nodes) in the step that
+    /// was run last.
     std::pair<index_t, index_t> when(int task) const { return {started_[detail::at(task)], ended_[detail::at(task)]}; }
 
     const life& output_life(int v) const { return output_[detail::at(v)]; }
@@ -50,7 +53,8 @@ public:
     index_t bytes_of(int v, int device) const;
 
 private:
-    /// Numbers: forward tasks 0 to n-1 by position, backward tasks n to 2n-1 by position from the end, then transfers by producer and device.
+    /// Numbers: forward tasks 0 to n-1 by position, backward tasks n to 2n-1 by position from the end, then transfers
+    /// by producer and device.
     struct waiting {
         index_t ready = 0;
         index_t number = 0; ///< order among equals, and what it is

@@ -145,7 +145,9 @@ TESSERA_INLINE void step_events::begin(const assignment& where) {
     }
     heap_.clear();
     for (int v : order_.order) {
-        missing_[detail::at(v)] == 0 ? push(0, order_.position[detail::at(v)]) : void();
+        if (missing_[detail::at(v)] == 0) {
+            push(0, order_.position[detail::at(v)]);
+        }
     }
 }
 
@@ -178,7 +180,9 @@ TESSERA_INLINE void step_events::run(int v, index_t ready, bool backward) {
                 push(end, 2 * index_t{n} + index_t{order_.position[detail::at(v)]} * devices_ + to);
             }
         }
-        graph_->backward ? grown(v, end) : void();
+        if (graph_->backward) {
+            grown(v, end);
+        }
     }
     for (int k = order_.first_in[detail::at(v)]; k < order_.first_in[detail::at(v) + 1]; ++k) {
         read(graph_->edges[detail::at(order_.in[detail::at(k)])].from, d, end, backward);
@@ -251,7 +255,9 @@ TESSERA_INLINE void step_events::send(int v, int device, index_t ready, bool bac
     }
     for (int k = order_.first_out[detail::at(v)]; k < order_.first_out[detail::at(v) + 1]; ++k) {
         const int w = graph_->edges[detail::at(order_.out[detail::at(k)])].to;
-        device_of(w) == device ? arrived(w, end) : void();
+        if (device_of(w) == device) {
+            arrived(w, end);
+        }
     }
 }
 

@@ -36,7 +36,9 @@ TESSERA_INLINE coarse_groups coarsen(const graph_view& g, const std::vector<desc
         };
         for (const std::vector<int>& kind : group_operators(g).kinds) {
             for (const int op : kind) {
-                same_loops(kind[0], op) ? f.join(kind[0], op) : void();
+                if (same_loops(kind[0], op)) {
+                    f.join(kind[0], op);
+                }
             }
         }
     }

@@ -7,6 +7,8 @@
 #include "tessera/search/optcnn/compared.hpp"
 #include "tessera/search/tofu/timed.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 inline constexpr option_row slices_option{
@@ -41,7 +43,7 @@ search_found run_tofu(const graph_view& g, const cluster& on, const Options& o) 
         print_to(line, sizeof line, "%d simulations: %.3f ms a step after %.3f\n", timed.simulated,
                  static_cast<double>(timed.after) * 1e-6, static_cast<double>(timed.before) * 1e-6);
         text = line;
-        found = static_cast<tofu_result&&>(timed.found);
+        found = std::move(timed.found);
     } else {
         found =
             how.traffic.count == tofu_count::groups ? tofu_search(g, steps, how) : tofu_by_both_counts(g, steps, how);

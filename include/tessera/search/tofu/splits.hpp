@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu's partition-n-reduce strategies (Wang, Huang and Li, "Supporting Very Large Models using Automatic Dataflow Graph
-// Partitioning", EuroSys 2019), derived from an operator's description: each step splits one loop of an operator in as
-// many parts as it has groups of devices. A loop of the output leaves the parts of the output side by side, a loop that is
-// summed over leaves summands of it.
+// Tofu's partition-n-reduce strategies (Wang, Huang and Li, "Supporting Very Large Models using Automatic Dataflow
+// Graph Partitioning", EuroSys 2019), derived from an operator's description: each step splits one loop of an operator
+// in as many parts as it has groups of devices. A loop of the output leaves the parts of the output side by side, a
+// loop that is summed over leaves summands of it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -40,8 +40,8 @@ void append_primes(int number, std::vector<int>& to);
 
 } // namespace detail
 
-/// Steps for nodes of so many devices each: the prime factors of the nodes first, so that the first steps, which move the
-/// least, cross between nodes; of each the largest first. Other factors than 2 are ours.
+/// Steps for nodes of so many devices each: the prime factors of the nodes first, so that the first steps, which move
+/// the least, cross between nodes; of each the largest first. Other factors than 2 are ours.
 tofu_steps steps_for(int nodes, int per_node = 1);
 
 /// Parts of a loop after the steps that split it.
@@ -58,8 +58,8 @@ constexpr bool may_split(const description& d, int loop, const tofu_splits& whic
            (r != loop_role::coupled || which.with_coupled);
 }
 
-/// The configuration that the steps make of an operator: `history[i]` is the loop that step i splits, or `copied`. Devices that do not
-/// follow one another are listed at the end of the pool.
+/// The configuration that the steps make of an operator: `history[i]` is the loop that step i splits, or `copied`.
+/// Devices that do not follow one another are listed at the end of the pool.
 configuration configuration_of(const description& d, const std::vector<int>& history, const tofu_steps& steps,
                                std::vector<index_t>& pool);
 

@@ -8,6 +8,7 @@
 #include "tessera/simulate/delta/delta.hpp"
 
 #include <atomic>
+#include <utility>
 
 namespace tessera::search {
 
@@ -18,10 +19,11 @@ struct tofu_timed {
     int simulated = 0;
 };
 
-/// From the strategy that moves least on, one group of operators takes another loop in one step at a time, and keeps it where the simulated step gets
-/// shorter; until no such change does, `simulations` are made, or somebody interrupts. The last steps, which move most, come first. What does not fit in the devices'
-/// memory is returned only where what moves least does not fit either. Throws tessera::error for a machine of another number of devices than the
-/// steps make groups.
+/// From the strategy that moves least on, one group of operators takes another loop in one step at a time, and keeps it
+/// where the simulated step gets shorter; until no such change does, `simulations` are made, or somebody interrupts.
+/// The last steps, which move most, come first. What does not fit in the devices' memory is returned only where what
+/// moves least does not fit either. Throws tessera::error for a machine of another number of devices than the steps
+/// make groups.
 // A template so that it is compiled where it is used.
 template <class Options = tofu_options>
 tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps& steps, const Options& o,
@@ -60,7 +62,9 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
         for (int i = steps.count(); i-- > 0;) {
             for (int group = 0; group < static_cast<int>(chosen.size()); ++group) {
                 for (const std::vector<int>& h : searcher.neighbours(group, chosen[detail::at(group)], i)) {
-                    goes_on() ? try_history(group, h) : void();
+                    if (goes_on()) {
+                        try_history(group, h);
+                    }
                 }
             }
         }
@@ -68,7 +72,7 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
     if (chosen != first) {
         tofu_result timed = searcher.result_of(chosen);
         if (fits(g, on, timed.best, lowering) || !fits(g, on, r.found.best, lowering)) {
-            r.found = static_cast<tofu_result&&>(timed);
+            r.found = std::move(timed);
         } else {
             r.after = r.before;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tofu's search (Wang, Huang and Li, EuroSys 2019, section 5): one step for each prime factor of the number of devices, each
-// the best possible after those before it, for the least total communication; and all steps at once, to compare with.
+// Tofu's search (Wang, Huang and Li, EuroSys 2019, section 5): one step for each prime factor of the number of devices,
+// each the best possible after those before it, for the least total communication; and all steps at once, to compare
+// with.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -93,16 +94,17 @@ private:
 
 } // namespace detail
 
-/// Tofu's recursion: the strategy that it finds, each step exactly the best after those before it unless the result says otherwise. It keeps the rules
-/// on a machine of as many devices as the steps make groups. Pure: the same arguments give the same strategy.
+/// Tofu's recursion: the strategy that it finds, each step exactly the best after those before it unless the result
+/// says otherwise. It keeps the rules on a machine of as many devices as the steps make groups. Pure: the same
+/// arguments give the same strategy.
 tofu_result tofu_search(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {});
 
-/// The recursion by what devices receive and by the paper's count, and of the two strategies the one with which devices exchange less: each
-/// recursion only does its best step by step, and either may come out ahead. Ours.
+/// The recursion by what devices receive and by the paper's count, and of the two strategies the one with which devices
+/// exchange less: each recursion only does its best step by step, and either may come out ahead. Ours.
 tofu_result tofu_by_both_counts(const graph_view& g, const tofu_steps& steps, tofu_options o = {});
 
-/// The least total communication of all splits of all steps at once. With many steps or loops that is often too much: the result says if
-/// it is exact.
+/// The least total communication of all splits of all steps at once. With many steps or loops that is often too much:
+/// the result says if it is exact.
 tofu_result flat_tofu(const graph_view& g, const tofu_steps& steps, const tofu_options& o = {});
 
 } // namespace tessera::search

@@ -5,6 +5,8 @@
 
 #include "tessera/search/tofu/tofu.hpp"
 
+#include <utility>
+
 namespace tessera::search::detail {
 
 TESSERA_INLINE tofu_searcher::tofu_searcher(const graph_view& g, const tofu_steps& steps, const tofu_options& o)
@@ -41,7 +43,7 @@ TESSERA_INLINE std::vector<tofu_searcher::choices> tofu_searcher::all_histories(
         for (int i = 0; i < traffic_.steps().count(); ++i) {
             all = extended(static_cast<int>(k), all);
         }
-        offered.push_back(static_cast<choices&&>(all));
+        offered.push_back(std::move(all));
     }
     return offered;
 }
@@ -77,10 +79,10 @@ TESSERA_INLINE additive_problem tofu_searcher::problem_of(const std::vector<choi
     }
     additive_problem p;
     for (std::vector<cost_t>& costs : own) {
-        p.add_node(static_cast<std::vector<cost_t>&&>(costs));
+        p.add_node(std::move(costs));
     }
     for (auto& [ends, table] : edges) {
-        p.add_edge(ends.first, ends.second, static_cast<std::vector<cost_t>&&>(table));
+        p.add_edge(ends.first, ends.second, std::move(table));
     }
     return p;
 }
@@ -126,7 +128,9 @@ TESSERA_INLINE std::vector<std::vector<int>> tofu_searcher::neighbours(int group
             may = h[k] == copied || may_take(group, next, h[k], false);
             next.push_back(h[k]);
         }
-        may ? all.push_back(next) : void();
+        if (may) {
+            all.push_back(next);
+        }
     }
     return all;
 }
@@ -240,7 +244,7 @@ TESSERA_INLINE tofu_result tofu_by_both_counts(const graph_view& g, const tofu_s
     }
     if (bytes < r.bytes) {
         other.bytes = bytes;
-        other.step_bytes = static_cast<std::vector<index_t>&&>(rises);
+        other.step_bytes = std::move(rises);
         return other;
     }
     return r;

@@ -5,6 +5,8 @@
 
 #include "tessera/search/tofu/traffic.hpp"
 
+#include <utility>
+
 namespace tessera::search {
 
 TESSERA_INLINE tofu_traffic::tofu_traffic(const graph_view& g, const tofu_steps& steps, const tofu_traffic_options& o)
@@ -76,7 +78,7 @@ TESSERA_INLINE index_t tofu_traffic::edge(int op, int slot, const history& from,
         key.push_back(x);
     }
     key.insert(key.end(), to.begin(), to.end());
-    const auto [place, is_new] = edges_.try_emplace(static_cast<history&&>(key), 0);
+    const auto [place, is_new] = edges_.try_emplace(std::move(key), 0);
     if (is_new) {
         place->second = o_.count == tofu_count::groups ? by_groups(producer, op, input, back, from, to)
                                                        : by_devices(producer, op, input, back, from, to);
@@ -119,7 +121,7 @@ TESSERA_INLINE const std::vector<piece>& tofu_traffic::pieces(int op, int which,
     for (const int x : {-2, kinds_[at(op)], which, static_cast<int>(what)}) {
         key.push_back(x);
     }
-    const auto [place, is_new] = pieces_.try_emplace(static_cast<history&&>(key));
+    const auto [place, is_new] = pieces_.try_emplace(std::move(key));
     if (is_new) {
         std::vector<index_t> pool;
         const description& d = descriptions_[at(op)];
@@ -178,7 +180,8 @@ TESSERA_INLINE index_t tofu_traffic::by_groups(int producer, int op, int input, 
         const int f = steps_.back().factors[i];
         const int a = state_of(d, d.output(), from[i]);
         const int b = state_of(descriptions_[at(op)], input, to[i]);
-        // Backward a group that needs the whole adds a summand to the gradient, one that makes a summand needs the whole of it.
+        // Backward a group that needs the whole adds a summand to the gradient, one that makes a summand needs the
+        // whole of it.
         total += groups * (move(a, made, b, needed, f) + (back ? move(b, needed, a, made, f) : 0));
         made /= a >= 0 ? f : 1;
         needed /= b >= 0 ? f : 1;

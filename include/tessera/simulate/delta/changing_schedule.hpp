@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activities that come and go, and their schedule: after a change it is worked out again only from the first difference, and, if wanted, only until it is
-// certain that it takes longer than it may. What is worked out equals scheduler's result bit for bit.
+// Activities that come and go, and their schedule: after a change it is worked out again only from the first
+// difference, and, if wanted, only until it is certain that it takes longer than it may. What is worked out equals
+// scheduler's result bit for bit.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +10,8 @@
 
 namespace tessera::simulation {
 
-/// The activities stand in numbered slots; whoever changes them keeps `items`, successors and chains in agreement (see replace() and device_chains).
+/// The activities stand in numbered slots; whoever changes them keeps `items`, successors and chains in agreement (see
+/// replace() and device_chains).
 class changing_schedule {
 public:
     struct timed {
@@ -51,9 +53,10 @@ public:
         }
     }
 
-    /// Works the schedule out anew from a time before which nothing differs. `altered` are new activities and those that wait for others than before; `all`
-    /// lists every activity, and `alive` says how many there are. Returns the makespan; INT64_MAX as soon as it is certain to be more than
-    /// `most`: then accept() must not follow. Throws tessera::error if activities wait for each other.
+    /// Works the schedule out anew from a time before which nothing differs. `altered` are new activities and those
+    /// that wait for others than before; `all` lists every activity, and `alive` says how many there are. Returns the
+    /// makespan; INT64_MAX as soon as it is certain to be more than `most`: then accept() must not follow. Throws
+    /// tessera::error if activities wait for each other.
     template <class All>
     index_t run(index_t from, const std::vector<int>& altered, std::size_t alive, const All& all,
                 index_t most = INT64_MAX) {
@@ -126,19 +129,20 @@ private:
         index_t idle = 0;
     };
 
-    // ---- bounds: a device, or a lane, that has been idle for x takes at least x longer than all its work ---------------------------------
+    // ---- bounds: a device, or a lane, that has been idle for x takes at least x longer than all its work ------------
 
     void set_bounds();
     /// For every device a way from its last activity to the end.
     void remember_paths();
 
-    // ---- events ----------------------------------------------------------------------------------------------------------------------
+    // ---- events -----------------------------------------------------------------------------------------------------
 
     /// Counts what an activity still waits for, the first time that it is met.
     void meet(int a);
     void push(int a);
     void begin(int a);
-    /// What is ready when the kept beginning has ended: it waits for something that ends no earlier than the first difference, or is altered.
+    /// What is ready when the kept beginning has ended: it waits for something that ends no earlier than the first
+    /// difference, or is altered.
     void resume(index_t from, const std::vector<int>& altered);
 
     void start(int a);

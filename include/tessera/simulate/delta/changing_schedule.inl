@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/delta/changing_schedule.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE int changing_schedule::add_slot() {
@@ -37,7 +39,7 @@ TESSERA_INLINE activity changing_schedule::replace(int slot, activity&& what) {
         excess_ = std::max(excess_, u.busy - what.duration);
     }
     std::swap(items_[at(slot)], what);
-    return static_cast<activity&&>(what);
+    return std::move(what);
 }
 
 TESSERA_INLINE std::size_t changing_schedule::before(index_t time) const {
@@ -145,7 +147,9 @@ TESSERA_INLINE void changing_schedule::push(int a) {
 TESSERA_INLINE void changing_schedule::begin(int a) {
     if (epoch_[at(a)] != run_ && !is_kept(a)) {
         meet(a);
-        pending_[at(a)] == 0 ? push(a) : void();
+        if (pending_[at(a)] == 0) {
+            push(a);
+        }
     }
 }
 

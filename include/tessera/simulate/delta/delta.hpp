@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delta simulation (FlexFlow, MLSys 2019, section 5.3): after a change of some operators' configurations only the tasks that it touches are
-// lowered again, and time is simulated again only from the first difference. The timeline is bit for bit that of a full simulation.
+// Delta simulation (FlexFlow, MLSys 2019, section 5.3): after a change of some operators' configurations only the tasks
+// that it touches are lowered again, and time is simulated again only from the first difference. The timeline is bit
+// for bit that of a full simulation.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,11 +11,13 @@
 
 namespace tessera::simulation {
 
-/// What operators cannot be lowered one by one for (clipping by the global norm, micro-batches, stages, recomputation, communication streams,
-/// gradients from outside) is lowered and simulated as a whole at every change: slower, with the same interface and results.
+/// What operators cannot be lowered one by one for (clipping by the global norm, micro-batches, stages, recomputation,
+/// communication streams, gradients from outside) is lowered and simulated as a whole at every change: slower, with the
+/// same interface and results.
 class delta_simulation {
 public:
-    /// The cluster must outlive the object. The strategy must keep the rules. Throws tessera::error for more devices than the cluster has.
+    /// The cluster must outlive the object. The strategy must keep the rules. Throws tessera::error for more devices
+    /// than the cluster has.
     delta_simulation(const graph_view& g, const cluster& on, const strategy& s, const task_times& times = {},
                      const lower_options& o = {});
 
@@ -28,8 +31,9 @@ public:
     /// That cross between devices in a step; after propose() of the strategy proposed.
     index_t moved_bytes() const;
 
-    /// The makespan after changes of configurations, at most one for each operator; INT64_MAX, which may be found much sooner, if it is more
-    /// than `most`. The new strategy must keep the rules. Afterwards accept(), unless it was more than `most`, or reject().
+    /// The makespan after changes of configurations, at most one for each operator; INT64_MAX, which may be found much
+    /// sooner, if it is more than `most`. The new strategy must keep the rules. Afterwards accept(), unless it was more
+    /// than `most`, or reject().
     index_t propose(const std::vector<change>& changes, index_t most = INT64_MAX);
     /// Of one operator, placed on the devices listed (empty: by its start and stride).
     index_t propose(int op, const configuration& c, const std::vector<int>& devices = {});

@@ -44,7 +44,9 @@ TESSERA_INLINE void delta_simulation::accept() {
 }
 
 TESSERA_INLINE void delta_simulation::reject() {
-    delta_ ? delta_->reject() : void();
+    if (delta_) {
+        delta_->reject();
+    }
     proposed_ = false;
 }
 

@@ -32,7 +32,8 @@ public:
     /// The last on a device, or -1.
     int last(int device) const { return tail_[at(device)]; }
 
-    /// Puts a fragment's run between those of the fragments before and after it. Slots whose predecessor is set are added to `relinked`.
+    /// Puts a fragment's run between those of the fragments before and after it. Slots whose predecessor is set are
+    /// added to `relinked`.
     void link(int fragment, const device_run& r, std::vector<int>& relinked);
     void unlink(int fragment, const device_run& r, std::vector<int>& relinked);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activities of every fragment of a lowering, in a schedule: taken out and put in again when the fragment is made again.
+// The activities of every fragment of a lowering, in a schedule: taken out and put in again when the fragment is made
+// again.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -37,7 +38,8 @@ struct activity_undo {
     std::size_t tiles = 0;
 };
 
-/// Which activities each fragment has, who writes and reads which tile, what waits for what, and how to undo the last change of it.
+/// Which activities each fragment has, who writes and reads which tile, what waits for what, and how to undo the last
+/// change of it.
 struct fragment_activities {
     changing_schedule schedule;
     std::vector<part_of_fragment> fragments;
@@ -86,14 +88,15 @@ int slot_for(fragment_activities& x, const task_activity& c, int f);
 /// Puts a fragment in as it is lowered now.
 void put_in(fragment_activities& x, const operator_lowering& lowering, task_activities& activities, int f);
 
-/// Empties the slots of what was taken out and has not come back. Returns when the first of that became ready; INT64_MAX if there is none.
+/// Empties the slots of what was taken out and has not come back. Returns when the first of that became ready;
+/// INT64_MAX if there is none.
 index_t remove_gone(fragment_activities& x);
 
 /// What has another predecessor on its device than before counts as altered.
 void find_altered(fragment_activities& x);
 
-/// The time before which the last schedule stays: nothing altered was, or can now become, ready. What is new or altered becomes ready when all it
-/// comes after has ended; where some of that is new or altered too, that one came first.
+/// The time before which the last schedule stays: nothing altered was, or can now become, ready. What is new or altered
+/// becomes ready when all it comes after has ended; where some of that is new or altered too, that one came first.
 index_t first_difference(const fragment_activities& x);
 
 /// Keeps the change.

@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/delta/fragment_activities.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE fragment_activities::fragment_activities(int devices, int lanes, const operator_lowering& of)
@@ -48,7 +50,7 @@ TESSERA_INLINE void take_out(fragment_activities& x, int f) {
         x.state[at(p.activity)] = activity_state::removed;
         x.place[at(p.activity)] = place++;
     }
-    x.undo.parts.push_back(static_cast<part_of_fragment&&>(x.fragments[at(f)]));
+    x.undo.parts.push_back(std::move(x.fragments[at(f)]));
     x.fragments[at(f)] = {};
 }
 
@@ -118,7 +120,7 @@ TESSERA_INLINE void put_in(fragment_activities& x, const operator_lowering& lowe
         }
         if (now == activity_state::fresh || !(x.schedule.item(slot) == c.what)) {
             now = now == activity_state::same ? activity_state::altered : now;
-            x.undo.items.push_back({slot, x.schedule.replace(slot, static_cast<activity&&>(c.what))});
+            x.undo.items.push_back({slot, x.schedule.replace(slot, std::move(c.what))});
         }
         if (now != activity_state::same) {
             x.altered.push_back(slot);
@@ -191,11 +193,11 @@ TESSERA_INLINE void restore(fragment_activities& x) {
         x.users.writer[at(x.undo.writers[i].first)] = x.undo.writers[i].second;
     }
     for (std::size_t i = x.undo.items.size(); i-- > 0;) {
-        x.schedule.replace(x.undo.items[i].first, static_cast<activity&&>(x.undo.items[i].second));
+        x.schedule.replace(x.undo.items[i].first, std::move(x.undo.items[i].second));
     }
     for (std::size_t i = 0; i < x.undo.touched.size(); ++i) {
         const int f = x.undo.touched[i];
-        part_of_fragment& mine = x.fragments[at(f)] = static_cast<part_of_fragment&&>(x.undo.parts[i]);
+        part_of_fragment& mine = x.fragments[at(f)] = std::move(x.undo.parts[i]);
         for (const auto& [tile, slot] : mine.reads) {
             x.users.readers[at(tile)].push_back(slot);
         }

@@ -31,8 +31,9 @@ private:
     /// The schedule of everything that is lowered.
     fragment_activities scheduled();
     static index_t run(fragment_activities& x, index_t from, index_t most);
-    /// True if a device certainly has more to compute after the changes than it may: what they do not touch, and the least of what they do. (Neighbours
-    /// keep their configurations, but what a device moves and adds up for them may end with the change.)
+    /// True if a device certainly has more to compute after the changes than it may: what they do not touch, and the
+    /// least of what they do. (Neighbours keep their configurations, but what a device moves and adds up for them may
+    /// end with the change.)
     bool overloads(const touched_fragments& touched, index_t most);
     void add(const std::vector<device_work>& all);
 

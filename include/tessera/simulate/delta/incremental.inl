@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/delta/incremental.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE incremental_simulation::incremental_simulation(const cluster& on, const graph_view& g, const strategy& s,
@@ -26,7 +28,7 @@ TESSERA_INLINE index_t incremental_simulation::propose(const std::vector<change>
     if (refused_) {
         return INT64_MAX;
     }
-    const std::vector<int>& touched = lowering_.propose(changes, static_cast<touched_fragments&&>(all));
+    const std::vector<int>& touched = lowering_.propose(changes, std::move(all));
     begin_change(scheduled_, touched, lowering_.tiles().size());
     for (int f : touched) {
         take_out(scheduled_, f);
@@ -99,7 +101,9 @@ TESSERA_INLINE bool incremental_simulation::overloads(const touched_fragments& t
                 work_[at(r.device)] -= r.work;
             }
         }
-        touched.ops[at(op)] == 0 ? add(at_least_[at(op)]) : void();
+        if (touched.ops[at(op)] == 0) {
+            add(at_least_[at(op)]);
+        }
     }
     for (const auto& [op, work] : proposed_) {
         add(work);

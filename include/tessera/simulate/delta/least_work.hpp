@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator's shards compute at least, known from its configuration alone: a change that overloads a device is found out before anything
-// is lowered.
+// What an operator's shards compute at least, known from its configuration alone: a change that overloads a device is
+// found out before anything is lowered.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,8 +18,8 @@ struct device_work {
     index_t work = 0;
 };
 
-/// Bounds from below what the plan's compute tasks take by the roofline: their arithmetic, and one launch for each shard. (Measured profiles
-/// have no such bound.)
+/// Bounds from below what the plan's compute tasks take by the roofline: their arithmetic, and one launch for each
+/// shard. (Measured profiles have no such bound.)
 class least_work {
 public:
     least_work(const graph_view& g, const cost::roofline_efficiency& reached);

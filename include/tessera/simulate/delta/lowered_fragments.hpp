@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of a network in fragments, one for every operator forward and one backward: the values that lowering works on, held from one change
-// to the next, so that the functions that make lower()'s plan make a fragment of it again.
+// The tasks of a network in fragments, one for every operator forward and one backward: the values that lowering works
+// on, held from one change to the next, so that the functions that make lower()'s plan make a fragment of it again.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,8 +25,9 @@ struct fragment {
     index_t moved_bytes = 0;
 };
 
-/// A network that is lowered fragment by fragment. The fragments' tasks in order of their numbers are lower()'s tasks. Fragment op is operator op
-/// forward, fragment 2 * operators - 1 - op is it backward, with the updates of the parameters that it is the first to use.
+/// A network that is lowered fragment by fragment. The fragments' tasks in order of their numbers are lower()'s tasks.
+/// Fragment op is operator op forward, fragment 2 * operators - 1 - op is it backward, with the updates of the
+/// parameters that it is the first to use.
 struct lowered_fragments {
     strategy how;
     lowering::lowering_input in; ///< of `how`
@@ -49,8 +50,8 @@ struct lowered_fragments {
     int backward_of(int op) const { return count() - 1 - op; }
 };
 
-/// Options that make operators depend on others far away are not lowered in fragments: clipping by the global norm, steps scaled by norms of parameters, and gradients handed in from
-/// outside.
+/// Options that make operators depend on others far away are not lowered in fragments: clipping by the global norm,
+/// steps scaled by norms of parameters, and gradients handed in from outside.
 bool lowers_in_fragments(const lower_options& o);
 /// Nor are micro-batches, stages, recomputation, communication streams and messages of several gradients.
 bool lowers_in_fragments(const strategy& s);

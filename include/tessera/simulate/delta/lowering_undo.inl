@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/delta/lowering_undo.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE lowering_undo remember(lowered_fragments& x, const touched_fragments& touched,
@@ -40,7 +42,7 @@ TESSERA_INLINE lowering_undo remember(lowered_fragments& x, const touched_fragme
             }
         }
         x.out.p.moved_bytes -= x.fragments[at(f)].moved_bytes;
-        undo.fragments.push_back(static_cast<fragment&&>(x.fragments[at(f)]));
+        undo.fragments.push_back(std::move(x.fragments[at(f)]));
     }
     undo.intermediate_count = m.intermediates.size();
     for (std::size_t i = 0; i < m.intermediates.size(); ++i) {
@@ -55,26 +57,26 @@ TESSERA_INLINE void restore(lowered_fragments& x, const touched_fragments& touch
     lowering::micro_batch_places& m = x.batch();
     for (std::size_t i = undo.ops.size(); i-- > 0;) {
         x.how.ops[at(undo.ops[i].first)] = undo.ops[i].second;
-        m.shards[at(undo.ops[i].first)] = static_cast<std::vector<shard>&&>(undo.shards[i]);
+        m.shards[at(undo.ops[i].first)] = std::move(undo.shards[i]);
     }
     x.how.pool.resize(undo.pool);
     x.in.s = x.how.view();
     for (lowering_undo::tensor& t : undo.tensors) {
-        m.values[at(t.which)] = static_cast<lowering::located&&>(t.values);
-        m.gathered_values[at(t.which)] = static_cast<lowering::gathered_list&&>(t.gathered_values);
-        m.gradients[at(t.which)] = static_cast<lowering::located&&>(t.gradients);
-        m.gathered_gradients[at(t.which)] = static_cast<lowering::gathered_list&&>(t.gathered_gradients);
+        m.values[at(t.which)] = std::move(t.values);
+        m.gathered_values[at(t.which)] = std::move(t.gathered_values);
+        m.gradients[at(t.which)] = std::move(t.gradients);
+        m.gathered_gradients[at(t.which)] = std::move(t.gathered_gradients);
     }
     for (lowering_undo::parameter& p : undo.parameters) {
-        x.places.parameters[at(p.which)] = static_cast<lowering::located&&>(p.copies);
-        x.places.parameter_gradients[at(p.which)] = static_cast<lowering::located&&>(p.gradients);
+        x.places.parameters[at(p.which)] = std::move(p.copies);
+        x.places.parameter_gradients[at(p.which)] = std::move(p.gradients);
     }
     for (std::size_t i = 0; i < undo.fragments.size(); ++i) {
-        x.fragments[at(touched.list[i])] = static_cast<fragment&&>(undo.fragments[i]);
+        x.fragments[at(touched.list[i])] = std::move(undo.fragments[i]);
     }
     m.intermediates.resize(undo.intermediate_count);
     for (auto& [which, states] : undo.intermediates) {
-        m.intermediates[which].second = static_cast<std::vector<lowering::intermediate_state>&&>(states);
+        m.intermediates[which].second = std::move(states);
     }
     for (std::size_t i = undo.aliases.size(); i-- > 0;) {
         x.out[undo.aliases[i].first].alias = undo.aliases[i].second;

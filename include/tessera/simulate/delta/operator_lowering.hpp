@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowering that can lower one operator anew: when one configuration changes, the fragments that it touches are made again and the rest
-// stays.
+// Lowering that can lower one operator anew: when one configuration changes, the fragments that it touches are made
+// again and the rest stays.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,8 +29,8 @@ public:
 
     touched_fragments touched(const std::vector<change>& changes) const { return touched_by(x_, changes); }
 
-    /// Changes the configurations of operators, each of them once. Returns the fragments that were made again, in order. The new strategy must
-    /// keep the rules. Afterwards accept() or reject().
+    /// Changes the configurations of operators, each of them once. Returns the fragments that were made again, in
+    /// order. The new strategy must keep the rules. Afterwards accept() or reject().
     const std::vector<int>& propose(const std::vector<change>& changes) { return propose(changes, touched(changes)); }
     /// With what touched() has said of them.
     const std::vector<int>& propose(const std::vector<change>& changes, touched_fragments&& all);
@@ -44,11 +44,12 @@ private:
     lowering::micro_batch_places& batch() { return x_.batch(); }
 
     void configure(const change& c);
-    /// A parameter's copies again, in the order in which lower() places them; those that were there before keep their tiles.
+    /// A parameter's copies again, in the order in which lower() places them; those that were there before keep their
+    /// tiles.
     void place_parameter(int p);
 
-    /// Forgets what the operators wrote, what was gathered of it and of their inputs, and the contributions to their inputs' and parameters'
-    /// gradients: all that write them are touched and do it again in the old order.
+    /// Forgets what the operators wrote, what was gathered of it and of their inputs, and the contributions to their
+    /// inputs' and parameters' gradients: all that write them are touched and do it again in the old order.
     void clear_around(const std::vector<change>& changes);
 
     /// Removes from a list the tiles that a fragment gathered, and returns them.
@@ -63,7 +64,8 @@ private:
     void forward_again(int op);
 
     void backward_again(int f);
-    /// Takes an operator's contributions to a shared gradient away. The first user comes last and sums all of them, so that it must see the others'.
+    /// Takes an operator's contributions to a shared gradient away. The first user comes last and sums all of them, so
+    /// that it must see the others'.
     void set_aside(located& from, int op, bool is_first_user) const;
 
     lowered_fragments x_;

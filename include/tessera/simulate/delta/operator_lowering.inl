@@ -5,6 +5,8 @@
 
 #include "tessera/simulate/delta/operator_lowering.hpp"
 
+#include <utility>
+
 namespace tessera::simulation {
 
 TESSERA_INLINE operator_lowering::operator_lowering(const graph_view& g, const strategy& s, int devices,
@@ -17,14 +19,16 @@ TESSERA_INLINE operator_lowering::operator_lowering(const graph_view& g, const s
 
 TESSERA_INLINE const std::vector<int>& operator_lowering::propose(const std::vector<change>& changes,
                                                                   touched_fragments&& all) {
-    touched_ = static_cast<touched_fragments&&>(all);
+    touched_ = std::move(all);
     undo_ = remember(x_, touched_, changes);
     names_.begin_change(x_.out);
     for (const change& c : changes) {
         configure(c);
     }
     for (int p = 0; p < x_.in.g.parameter_count; ++p) {
-        touched_.parameters[at(p)] != 0 ? place_parameter(p) : void();
+        if (touched_.parameters[at(p)] != 0) {
+            place_parameter(p);
+        }
     }
     clear_around(changes);
     for (int f : touched_.list) {
@@ -41,7 +45,7 @@ TESSERA_INLINE const std::vector<int>& operator_lowering::propose(int op, const 
 }
 
 TESSERA_INLINE void operator_lowering::reject() {
-    restore(x_, touched_, static_cast<lowering_undo&&>(undo_));
+    restore(x_, touched_, std::move(undo_));
     undo_ = {};
 }
 
@@ -53,7 +57,7 @@ TESSERA_INLINE void operator_lowering::configure(const change& c) {
 
 TESSERA_INLINE void operator_lowering::place_parameter(int p) {
     std::vector<piece>& pieces = x_.places.parameters[at(p)].pieces;
-    const std::vector<piece> before = static_cast<std::vector<piece>&&>(pieces);
+    const std::vector<piece> before = std::move(pieces);
     pieces.clear();
     for (int u : x_.network.users[at(p)]) {
         for (const shard& s : batch().shards[at(u)]) {
@@ -158,7 +162,7 @@ TESSERA_INLINE void operator_lowering::forward_again(int op) {
     const bool changed = touched_.ops[at(op)] != 0;
     located kept;
     if (!changed) {
-        kept = static_cast<located&&>(m.values[at(node.output)]);
+        kept = std::move(m.values[at(node.output)]);
         m.values[at(node.output)] = {};
     }
     std::vector<int> inputs;
@@ -173,7 +177,7 @@ TESSERA_INLINE void operator_lowering::forward_again(int op) {
         for (std::size_t i = 0; i < kept.pieces.size(); ++i) {
             take_over(m.values[at(node.output)].pieces[i].tile, kept.pieces[i].tile);
         }
-        m.values[at(node.output)] = static_cast<located&&>(kept);
+        m.values[at(node.output)] = std::move(kept);
     }
     for (int t : inputs) {
         match_gathered(m.gathered_values[at(t)], undo_.of_tensor(t).gathered_values, op);
@@ -195,7 +199,7 @@ TESSERA_INLINE void operator_lowering::backward_again(int f) {
         inputs.push_back(t);
         take_created(m.gathered_values[at(t)], f);
         if (touched_.inputs[at(t)] == 0) {
-            stashed.emplace_back(t, static_cast<located&&>(m.gradients[at(t)]));
+            stashed.emplace_back(t, std::move(m.gradients[at(t)]));
             m.gradients[at(t)] = {};
         }
     }
@@ -218,10 +222,10 @@ TESSERA_INLINE void operator_lowering::backward_again(int f) {
         match_contributions(parameter_gradients[at(p)], undo_.of_parameter(p).gradients, op);
     }
     for (auto& [t, gradients] : stashed) {
-        m.gradients[at(t)] = static_cast<located&&>(gradients);
+        m.gradients[at(t)] = std::move(gradients);
     }
     for (auto& [p, gradients] : stashed_parameters) {
-        parameter_gradients[at(p)] = static_cast<located&&>(gradients);
+        parameter_gradients[at(p)] = std::move(gradients);
     }
     for (int t : inputs) {
         match_gathered(m.gathered_values[at(t)], undo_.of_tensor(t).gathered_values, f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of tiles when fragments are made again: a new tile that stands for the same as an old one takes its number, so that what stays need not
-// change.
+// Numbers of tiles when fragments are made again: a new tile that stands for the same as an old one takes its number,
+// so that what stays need not change.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

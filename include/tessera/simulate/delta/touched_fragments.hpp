@@ -7,10 +7,11 @@
 
 namespace tessera::simulation {
 
-/// What a change of operator i touches (of several, each of them): i itself; forward and backward, the operators that read its output or one of its inputs (they share
-/// gathered tiles); backward, the operators that made its inputs and those that share its parameters. Where such an operator renames
-/// memory (flatten; backward, add), those after (before) it too. All but i keep their configurations, so that whatever they hand to
-/// fragments that stay keeps its tile.
+/// What a change of operator i touches (of several, each of them): i itself; forward and backward, the operators that
+/// read its output or one of its inputs (they share gathered tiles); backward, the operators that made its inputs and
+/// those that share its parameters. Where such an operator renames memory (flatten; backward, add), those after
+/// (before) it too. All but i keep their configurations, so that whatever they hand to fragments that stay keeps its
+/// tile.
 struct touched_fragments {
     std::vector<char> ops;        ///< that change
     std::vector<char> inputs;     ///< tensors that these read

@@ -62,7 +62,9 @@ TESSERA_INLINE touched_fragments touched_by(const lowered_fragments& x, const st
         }
     }
     for (int op = 0; op < g.op_count; ++op) {
-        forward[at(op)] != 0 ? touch_backward(x, op, backward) : void();
+        if (forward[at(op)] != 0) {
+            touch_backward(x, op, backward);
+        }
     }
     for (int f = 0; f < x.count(); ++f) {
         all.has.push_back((x.is_forward(f) ? forward : backward)[at(x.operator_of(f))]);

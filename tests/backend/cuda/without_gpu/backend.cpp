@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole CUDA backend (threads, streams, events, handles, exchanges) on make-believe libraries: what it hands them must give the
-// numbers of one device, however late the streams run.
+// The whole CUDA backend (threads, streams, events, handles, exchanges) on make-believe libraries: what it hands them
+// must give the numbers of one device, however late the streams run.
 #include "support/cuda_fake.hpp"
 #include "support/cuda_make_believe.hpp"
 
@@ -162,7 +162,8 @@ TEST_CASE("tf32 and bf16, fused calls and whole norms reach the libraries as the
         cuda_fake::here().sums_beside_products = math != ts::precision::tf32;
         cuda_fake::here().activates_convolutions = math != ts::precision::tf32;
         cuda_runs::precision(math, {0, 1}, [&](const ts::cuda::backend& backend) {
-            // TF32 and bf16 may take tensor cores; the fastest algorithm does without, and so must its calls, or its workspace is too small.
+            // TF32 and bf16 may take tensor cores; the fastest algorithm does without, and so must its calls, or its
+            // workspace is too small.
             for (const auto& [call, choice] : backend.algorithms().known()) {
                 CHECK(call.math == math);
                 CHECK(choice.algorithm == (math == ts::precision::fp32 ? 3 : 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA backend does when something goes wrong, on make-believe libraries: who is named, and that nothing is left half done.
+// What the CUDA backend does when something goes wrong, on make-believe libraries: who is named, and that nothing is
+// left half done.
 #include "support/cuda_make_believe.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that a bound plan makes, as values: which function of which library, its sizes, the memory that it touches, the stream
-// that it is put on and what that stream waits for. Made without a GPU, printed as text, and executed as it stands.
+// The calls that a bound plan makes, as values: which function of which library, its sizes, the memory that it touches,
+// the stream that it is put on and what that stream waits for. Made without a GPU, printed as text, and executed as it
+// stands.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,7 +17,8 @@
 
 namespace tessera::cuda {
 
-/// Bytes of which places in arenas on GPUs are multiples: as cudaMalloc aligns, and what the libraries' fastest kernels may ask for.
+/// Bytes of which places in arenas on GPUs are multiples: as cudaMalloc aligns, and what the libraries' fastest kernels
+/// may ask for.
 inline constexpr index_t gpu_alignment = 256;
 
 /// Bytes [offset, offset + bytes) of a tile (its own, or those of the tile that it is an alias of).
@@ -42,12 +44,14 @@ constexpr math_type math_type_of(precision p) {
                                   : math_type::tensor_cores;
 }
 
-/// Whether an algorithm with these multipliers rounds no more than a precision permits. (In fp32 even the standard ones may take TF32.)
+/// Whether an algorithm with these multipliers rounds no more than a precision permits. (In fp32 even the standard ones
+/// may take TF32.)
 constexpr bool rounds_as_little(math_type m, precision p) {
     return m == math_type::plain || (p != precision::fp32 && m != math_type::conversion);
 }
 
-/// Extents of a dense tensor of images, [N,C,H,W], or of volumes, [N,C,D,H,W]; and numbers of each dimension of a window.
+/// Extents of a dense tensor of images, [N,C,H,W], or of volumes, [N,C,D,H,W]; and numbers of each dimension of a
+/// window.
 using tensor_extents = fixed_vector<int, max_rank>;
 using window_numbers = fixed_vector<int, max_rank - 2>;
 
@@ -59,9 +63,9 @@ constexpr index_t volume_of(const tensor_extents& e) {
     return all;
 }
 
-/// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW or NCDHW tensors with the same padding on both sides.
-/// Memory: x, w, y (or their gradients), and workspace where it is not 0. In fp32 TF32 is off: FMA math alone. In bf16 all three are
-/// of bf16, sums of fp32.
+/// cudnnConvolutionForward, ...BackwardData or ...BackwardFilter on dense NCHW or NCDHW tensors with the same padding
+/// on both sides. Memory: x, w, y (or their gradients), and workspace where it is not 0. In fp32 TF32 is off: FMA math
+/// alone. In bf16 all three are of bf16, sums of fp32.
 struct convolution {
     enum class direction : std::uint8_t { forward, backward_data, backward_filter };
     direction way = direction::forward;
@@ -88,7 +92,8 @@ struct convolution {
     friend bool operator==(const convolution&, const convolution&) = default;
 };
 
-/// cudnnAddTensor: y[n,k,h,w] += bias[k], of fp32. Memory: bias, y. The planes of a volume are rows of one image, here and in the gradient.
+/// cudnnAddTensor: y[n,k,h,w] += bias[k], of fp32. Memory: bias, y. The planes of a volume are rows of one image, here
+/// and in the gradient.
 struct bias_add {
     int y[4] = {};
 };
@@ -98,9 +103,10 @@ struct bias_gradient {
     int y[4] = {};
 };
 
-/// cublasLtMatmul with sums of fp32 (CUBLAS_COMPUTE_32F, without TF32 unless asked for), column-major: d[m,n] = scale * op(a) op(b), and + bias[m] where it is asked
-/// for, and the positive part of that; or, with `sums`, besides b's sums over k: sums[n]; in every matrix of a batch. op(a) is m x k and op(b) k x n. Memory: a, b, d, bias or
-/// sums, workspace.
+/// cublasLtMatmul with sums of fp32 (CUBLAS_COMPUTE_32F, without TF32 unless asked for), column-major: d[m,n] = scale *
+/// op(a) op(b), and + bias[m] where it is asked for, and the positive part of that; or, with `sums`, besides b's sums
+/// over k: sums[n]; in every matrix of a batch. op(a) is m x k and op(b) k x n. Memory: a, b, d, bias or sums,
+/// workspace.
 struct matrix_product {
     index_t m = 0;
     index_t n = 0;
@@ -140,13 +146,15 @@ struct matrix_product {
     friend bool operator==(const matrix_product&, const matrix_product&) = default;
 };
 
-/// cudnnConvolutionBiasActivationForward: y = max(0, convolution + bias), by the same algorithm. Memory: x, w, y, bias, workspace.
+/// cudnnConvolutionBiasActivationForward: y = max(0, convolution + bias), by the same algorithm. Memory: x, w, y, bias,
+/// workspace.
 struct activated_convolution {
     convolution of;
 };
 
-/// cudnnBatchNormalizationForwardTraining (memory: x, gamma, beta, y, saved), ...ForwardInference (x, gamma, beta, running, y) or
-/// ...Backward (x, dy, gamma, saved, dx, dgamma, dbeta). gamma to dbeta are of fp32; saved is mean and 1 / sqrt(variance + epsilon).
+/// cudnnBatchNormalizationForwardTraining (memory: x, gamma, beta, y, saved), ...ForwardInference (x, gamma, beta,
+/// running, y) or ...Backward (x, dy, gamma, saved, dx, dgamma, dbeta). gamma to dbeta are of fp32; saved is mean and 1
+/// / sqrt(variance + epsilon).
 struct normalization {
     enum class direction : std::uint8_t { training, inference, backward };
     direction way = direction::training;
@@ -163,7 +171,8 @@ struct row_softmax {
     element type = element::f32;
 };
 
-/// cudnnOpTensor of fp32: to = a + b, or a * b, `rows` rows of `count` numbers, of which b has all or one. Memory: a, b, to.
+/// cudnnOpTensor of fp32: to = a + b, or a * b, `rows` rows of `count` numbers, of which b has all or one. Memory: a,
+/// b, to.
 struct tensor_operation {
     bool multiplies = false;
     index_t count = 0;
@@ -189,8 +198,8 @@ struct pooling {
     }
 };
 
-/// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row. Backward
-/// hands y in for x as well: the derivatives of these three functions are functions of y.
+/// cudnnActivationForward (memory: x, y) or cudnnActivationBackward (memory: y, dy, dx) on `count` numbers in a row.
+/// Backward hands y in for x as well: the derivatives of these three functions are functions of y.
 struct activation {
     enum class function : std::uint8_t { relu, sigmoid, tanh };
     function which = function::relu;
@@ -199,8 +208,9 @@ struct activation {
     element type = element::f32;
 };
 
-/// A kernel of our own: memory in the order of its pointers. The memory after the first `pointers` entries is handed over as a table
-/// of addresses in pointer number `pointers`, `constants` as a table of integers after that, the step's values after that.
+/// A kernel of our own: memory in the order of its pointers. The memory after the first `pointers` entries is handed
+/// over as a table of addresses in pointer number `pointers`, `constants` as a table of integers after that, the step's
+/// values after that.
 struct kernel_launch {
     const kernel* which = nullptr;
     element type = element::f32; ///< of activations
@@ -218,8 +228,8 @@ struct memory_clear {};
 /// cudaMemcpyAsync within a GPU. Memory: from, to.
 struct memory_copy {};
 
-/// A box of an input of the caller's, copied by cudaMemcpyAsync: from where it is if it lies there in a row, else packed in pinned memory by
-/// the processor first. Memory: to.
+/// A box of an input of the caller's, copied by cudaMemcpyAsync: from where it is if it lies there in a row, else
+/// packed in pinned memory by the processor first. Memory: to.
 struct upload {
     int tensor = 0;
     box_copy what;
@@ -234,10 +244,11 @@ struct point_to_point {
     index_t count = 0;
 };
 
-/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum), and, where slices are not
-/// equal, ncclReduce (sum) or ncclBroadcast of each. Memory: the whole array, of which member r owns elements [r * count, (r + 1) * count); for
-/// all_reduce, reduce and broadcast `count` is that of the whole array. An all_reduce of two arrays leaves its sum in the second. Several collectives
-/// of the same members in one group are one message.
+/// A member's part of a collective, in place: ncclReduceScatter (sum), ncclAllGather, ncclAllReduce (sum or maximum),
+/// and, where slices are not equal, ncclReduce (sum) or ncclBroadcast of each. Memory: the whole array, of which member
+/// r owns elements [r * count, (r + 1) * count); for all_reduce, reduce and broadcast `count` is that of the whole
+/// array. An all_reduce of two arrays leaves its sum in the second. Several collectives of the same members in one
+/// group are one message.
 struct collective {
     enum class kind : std::uint8_t { reduce_scatter, all_gather, all_reduce, reduce, broadcast };
     kind which = kind::all_reduce;
@@ -251,8 +262,8 @@ using call_body = std::variant<convolution, bias_add, bias_gradient, matrix_prod
                                activated_convolution, normalization, row_softmax, tensor_operation, kernel_launch,
                                memory_clear, memory_copy, upload, point_to_point, collective>;
 
-/// Waits until call `call` has finished. `spins`: the host, too, must wait until that call was issued, because the plan's own waits
-/// do not say so.
+/// Waits until call `call` has finished. `spins`: the host, too, must wait until that call was issued, because the
+/// plan's own waits do not say so.
 struct call_wait {
     int call = 0;
     bool spins = false;
@@ -271,8 +282,8 @@ struct call {
     int rank = -1;
 };
 
-/// A stream. Every device of the plan has one for computing, and one for the own work of tasks that communicate (packing, sums, updates), where it has
-/// such; every GPU that communicates has one for NCCL.
+/// A stream. Every device of the plan has one for computing, and one for the own work of tasks that communicate
+/// (packing, sums, updates), where it has such; every GPU that communicates has one for NCCL.
 struct call_stream {
     int device = -1; ///< of the plan; -1 for a GPU's NCCL calls
     int gpu = 0;

@@ -29,7 +29,8 @@ gpu_ranks ranks_of(const list_options& o);
 void compose_by_kind(composer& to, int i, const graph_view& g, const gpu_ranks& where, const optimizer& update,
                      const shared_work& work, algorithm_table& algorithms);
 
-/// Puts the calls of task `i` into `to`. Throws tessera::error where the backend cannot do it, or an array is larger than cuDNN counts.
+/// Puts the calls of task `i` into `to`. Throws tessera::error where the backend cannot do it, or an array is larger
+/// than cuDNN counts.
 void compose_task(composer& to, int i, const graph_view& g, const gpu_ranks& where, const optimizer& update,
                   const shared_work& work, algorithm_table& algorithms);
 
@@ -46,7 +47,8 @@ private:
 
     void number_group(std::vector<call>& calls, std::size_t begin, std::size_t end);
 
-    /// Ranks in the order of GPUs where no slice goes with a rank, so that any order of the same GPUs is one communicator.
+    /// Ranks in the order of GPUs where no slice goes with a rank, so that any order of the same GPUs is one
+    /// communicator.
     static void sort_ranks(std::vector<call>& calls, std::size_t begin, std::size_t end, std::vector<int>& members);
 
     int nccl_stream_of(int gpu);

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/call_list.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE int rank_in(const std::vector<int>& sorted, int gpu) {
@@ -91,7 +93,7 @@ TESSERA_INLINE call_list list_maker::run() {
     list_.first.push_back(static_cast<int>(list_.calls.size()));
     list_.first_group.push_back(groups_);
     call_scheduler(list_, p_).run();
-    return static_cast<call_list&&>(list_);
+    return std::move(list_);
 }
 
 TESSERA_INLINE void list_maker::append(composer& c, int number) {
@@ -114,7 +116,7 @@ TESSERA_INLINE void list_maker::append(composer& c, int number) {
         i = end;
     }
     for (call& x : calls) {
-        list_.calls.push_back(static_cast<call&&>(x));
+        list_.calls.push_back(std::move(x));
     }
 }
 

@@ -71,7 +71,7 @@ public:
     /// Of the activations that the task's kernels work on.
     element type = element::f32;
 
-    // ---- memory ------------------------------------------------------------------------------------------------------
+    // ---- memory -----------------------------------------------------------------------------------------------------
 
     memory_use read(int t) const { return {t, 0, bytes_of_tile(tile_at(t)), false}; }
     memory_use write(int t) const { return {t, 0, bytes_of_tile(tile_at(t)), true}; }
@@ -83,7 +83,7 @@ public:
     /// Fresh scratch memory of the task, written by whoever gets it first.
     memory_use take(index_t bytes);
 
-    // ---- calls -------------------------------------------------------------------------------------------------------
+    // ---- calls ------------------------------------------------------------------------------------------------------
 
     call& add(call_body body, std::vector<memory_use> memory);
 
@@ -97,8 +97,9 @@ public:
     void launch_blocks(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
                        index_t blocks, index_t work);
 
-    /// Sums over each of n[1] channels: `inputs`, and up to three targets as statistics_gradient takes them (n[3] says which are wanted). Where there
-    /// are few channels several blocks share one, since one for each would leave most of a GPU idle; another kernel adds theirs.
+    /// Sums over each of n[1] channels: `inputs`, and up to three targets as statistics_gradient takes them (n[3] says
+    /// which are wanted). Where there are few channels several blocks share one, since one for each would leave most of
+    /// a GPU idle; another kernel adds theirs.
     void launch_channels(const kernel& which, std::vector<memory_use> inputs, const std::vector<memory_use>& targets,
                          kernel_numbers n);
 
@@ -139,7 +140,8 @@ struct shard_call {
     int output() const { return d.output(); }
     bool emits(int o) const { return o >= 0 && has(call.emits, o); }
 
-    /// What the shard touches of an operand; its tiles hold exactly that, densely, but for a convolution's input (see contain.hpp).
+    /// What the shard touches of an operand; its tiles hold exactly that, densely, but for a convolution's input (see
+    /// contain.hpp).
     box region_of(int o) const { return region(d, o, call.ranges); }
     /// Of an operand's elements, and of the activations.
     element type_of(int o) const { return d.operands[o].type; }

@@ -69,9 +69,9 @@ TESSERA_INLINE memory_use composer::take(index_t bytes) {
 
 TESSERA_INLINE call& composer::add(call_body body, std::vector<memory_use> memory) {
     call c;
-    c.body = static_cast<call_body&&>(body);
-    c.memory = static_cast<std::vector<memory_use>&&>(memory);
-    calls_.push_back(static_cast<call&&>(c));
+    c.body = std::move(body);
+    c.memory = std::move(memory);
+    calls_.push_back(std::move(c));
     return calls_.back();
 }
 
@@ -80,12 +80,12 @@ TESSERA_INLINE void composer::launch(const kernel& which, std::vector<memory_use
     kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
     k.blocks = blocks_for(elements);
     k.reads_step = reads_step;
-    add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+    add(std::move(k), std::move(memory));
 }
 
 TESSERA_INLINE void composer::launch_as(element of, const kernel& which, std::vector<memory_use> memory,
                                         const kernel_numbers& numbers, index_t elements) {
-    launch(which, static_cast<std::vector<memory_use>&&>(memory), numbers, elements);
+    launch(which, std::move(memory), numbers, elements);
     std::get<kernel_launch>(calls_.back().body).type = of;
 }
 
@@ -94,7 +94,7 @@ TESSERA_INLINE void composer::launch_blocks(const kernel& which, std::vector<mem
     kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
     k.blocks = to_int(blocks);
     k.threads = threads_for(work);
-    add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+    add(std::move(k), std::move(memory));
 }
 
 TESSERA_INLINE void composer::launch_channels(const kernel& which, std::vector<memory_use> inputs,
@@ -105,15 +105,15 @@ TESSERA_INLINE void composer::launch_channels(const kernel& which, std::vector<m
     const index_t parts = std::min((enough + n.n[1] - 1) / std::max<index_t>(n.n[1], 1), work / least);
     if (parts <= 1) {
         inputs.insert(inputs.end(), targets.begin(), targets.end());
-        return launch_blocks(which, static_cast<std::vector<memory_use>&&>(inputs), n, n.n[1], work);
+        return launch_blocks(which, std::move(inputs), n, n.n[1], work);
     }
     n.n[4] = parts;
     const memory_use sums = take(parts * 2 * n.n[1] * bytes_of(element::f64));
     inputs.push_back(sums);
-    launch_blocks(which, static_cast<std::vector<memory_use>&&>(inputs), n, n.n[1] * parts, work / parts);
+    launch_blocks(which, std::move(inputs), n, n.n[1] * parts, work / parts);
     std::vector<memory_use> all{as_read(sums)};
     all.insert(all.end(), targets.begin(), targets.end());
-    launch(kernels::add_channel_parts, static_cast<std::vector<memory_use>&&>(all), n, n.n[1]);
+    launch(kernels::add_channel_parts, std::move(all), n, n.n[1]);
 }
 
 TESSERA_INLINE kernel_launch composer::make(const kernel& which, int pointers, const kernel_numbers& numbers) {

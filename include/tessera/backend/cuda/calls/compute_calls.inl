@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/compute_calls.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
@@ -19,7 +21,7 @@ TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
         }
     }
     kernel_launch k = composer::make(kernels::count_not_finite, 2, n);
-    to.add(static_cast<kernel_launch&&>(k), {to.read(rows), to.write(t.flag)});
+    to.add(std::move(k), {to.read(rows), to.write(t.flag)});
 }
 
 TESSERA_INLINE void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {

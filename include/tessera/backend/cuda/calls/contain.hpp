@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose windows leave out the last rows or columns (stride 2 with a window of 1) read and write the whole tile: what would cut the
-// region that they touch out of it, and what would put its gradient into a cleared one, is not copied. Decided on the plan, when it is bound.
+// Convolutions whose windows leave out the last rows or columns (stride 2 with a window of 1) read and write the whole
+// tile: what would cut the region that they touch out of it, and what would put its gradient into a cleared one, is not
+// copied. Decided on the plan, when it is bound.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,13 +26,15 @@ private:
 
     /// Samples and channels are the same; planes, rows and columns may be more.
     static bool is_within(const box& part, const box& whole);
-    /// A convolution's task that has `tile` as its input's value, or gradient, alone, and may have `whole` in its place.
+    /// A convolution's task that has `tile` as its input's value, or gradient, alone, and may have `whole` in its
+    /// place.
     bool may_have(int number, bool value, int tile, const box& whole) const;
 
     /// A copy of a part of a tile, on its device, that convolutions alone read: they take the tile.
     bool take_from_whole(const task& t);
 
-    /// Gradients that convolutions alone make, for parts of the tile in which they are put together: whole ones. True where there are such.
+    /// Gradients that convolutions alone make, for parts of the tile in which they are put together: whole ones. True
+    /// where there are such.
     bool put_into_whole(task& t);
 
     /// A copy of nothing but a whole tile that nobody else reads: whoever reads the copy takes the tile.

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/contain.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void whole_tiles::run() {
@@ -19,9 +21,11 @@ TESSERA_INLINE void whole_tiles::run() {
     }
     std::vector<task> left;
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
-        gone[i] == 0 ? left.push_back(static_cast<task&&>(p_.tasks[i])) : void();
+        if (gone[i] == 0) {
+            left.push_back(std::move(p_.tasks[i]));
+        }
     }
-    p_.tasks = static_cast<std::vector<task>&&>(left);
+    p_.tasks = std::move(left);
 }
 
 TESSERA_INLINE void whole_tiles::find_users() {

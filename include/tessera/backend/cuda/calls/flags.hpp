@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step whose loss is not finite changes nothing on GPUs either, without the processor looking: every device counts such losses, the counts of all are
-// added up on each device before anything changes there, and what changes parameters or running statistics reads the sum.
+// A step whose loss is not finite changes nothing on GPUs either, without the processor looking: every device counts
+// such losses, the counts of all are added up on each device before anything changes there, and what changes parameters
+// or running statistics reads the sum.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,14 +17,16 @@ public:
     flag_maker(plan& p, const graph_view& g)
         : p_(p), g_(g), own_(static_cast<std::size_t>(p.devices), -1), all_(static_cast<std::size_t>(p.devices), -1) {}
 
-    /// Gives a training plan its counts, and the copies that add them up right behind the last loss. Running statistics, which come forward, move
-    /// behind those. Throws tessera::error for a plan that changes a parameter before it knows all losses.
+    /// Gives a training plan its counts, and the copies that add them up right behind the last loss. Running
+    /// statistics, which come forward, move behind those. Throws tessera::error for a plan that changes a parameter
+    /// before it knows all losses.
     void run();
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-    /// A device that changes something, or takes part in the sum because it has a count, and on which not all is known already.
+    /// A device that changes something, or takes part in the sum because it has a count, and on which not all is known
+    /// already.
     bool needs_sum(int device, const std::vector<int>& counts) const;
 
     int add_count(int device, int part);

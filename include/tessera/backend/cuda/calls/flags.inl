@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/flags.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void flag_maker::run() {
@@ -47,14 +49,14 @@ TESSERA_INLINE void flag_maker::run() {
             throw error("tessera: the plan changes a parameter before it knows a loss, of " +
                         std::string(g_.ops[p_.tasks[at(last)].op].name) + "; nothing in Tessera makes such a plan");
         }
-        (statistics && i < last ? behind : before).push_back(static_cast<task&&>(t));
+        (statistics && i < last ? behind : before).push_back(std::move(t));
         if (i == last) {
             for (task& x : behind) {
-                before.push_back(static_cast<task&&>(x));
+                before.push_back(std::move(x));
             }
         }
     }
-    p_.tasks = static_cast<std::vector<task>&&>(before);
+    p_.tasks = std::move(before);
 }
 
 TESSERA_INLINE bool flag_maker::needs_sum(int device, const std::vector<int>& counts) const {

@@ -24,7 +24,7 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     static bool touches(const std::vector<int>& list, int t);
 
-    // ---- whole operators -----------------------------------------------------------------------------------------------
+    // ---- whole operators --------------------------------------------------------------------------------------------
 
     /// A pair of tasks of one shard: the second last nest's gradients, and the input's.
     struct halves {
@@ -46,12 +46,12 @@ private:
     /// Adds the gradients of `inner` to those of `outer`, without the ones between.
     void merge(const task& inner, task& outer, std::uint32_t between, bool keeps) const;
 
-    // ---- an activation in the call before it ---------------------------------------------------------------------------
+    // ---- an activation in the call before it ------------------------------------------------------------------------
 
-    /// A relu is computed by the convolution (with a bias: cuDNN's fused call has one) or linear layer before it, in place, where nobody
-    /// else reads what that writes. Backward reads the relu's output, which stays: cublasLt's epilogue that would go with it (DRELU)
-    /// wants a mask of bits instead, which forward would have to leave beside the output. The other activations have no such call: cublasLt's
-    /// gelu is the approximation by tanh.
+    /// A relu is computed by the convolution (with a bias: cuDNN's fused call has one) or linear layer before it, in
+    /// place, where nobody else reads what that writes. Backward reads the relu's output, which stays: cublasLt's
+    /// epilogue that would go with it (DRELU) wants a mask of bits instead, which forward would have to leave beside
+    /// the output. The other activations have no such call: cublasLt's gelu is the approximation by tanh.
     void fuse_activations();
 
     bool may_activate(const task& t, const task& relu) const;

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/merge.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void merger::run(bool fuses) {
@@ -61,10 +63,10 @@ TESSERA_INLINE void merger::merge_nests(int op, bool keeps) {
     std::vector<task> left;
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         if (gone[i] == 0) {
-            left.push_back(static_cast<task&&>(p_.tasks[i]));
+            left.push_back(std::move(p_.tasks[i]));
         }
     }
-    p_.tasks = static_cast<std::vector<task>&&>(left);
+    p_.tasks = std::move(left);
 }
 
 TESSERA_INLINE bool merger::forward_is_whole(int op, const description& d) const {

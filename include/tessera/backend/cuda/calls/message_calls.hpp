@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of gradients, optimizer steps and joined slices as calls. What the members of a message, or of an update, send each other is one group of calls before their own
-// work and one after it, for all parameters together.
+// Sums of gradients, optimizer steps and joined slices as calls. What the members of a message, or of an update, send
+// each other is one group of calls before their own work and one after it, for all parameters together.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,7 +22,8 @@ std::vector<index_t> bounds_of(const tile& whole, const task& leader, int member
 void add_member(composer& to, const gpu_ranks& where, const collective& what, std::vector<memory_use> memory,
                 int device, std::size_t rank, int group);
 
-/// A reduce-scatter or an all-gather in place of one whole tile on each member's device: one call where the slices are equal, else one for each slice.
+/// A reduce-scatter or an all-gather in place of one whole tile on each member's device: one call where the slices are
+/// equal, else one for each slice.
 void add_slices(composer& to, const gpu_ranks& where, bool gathers, const std::vector<int>& tiles,
                 const std::vector<index_t>& bounds, int group);
 
@@ -46,7 +47,8 @@ kernel_launch update_launch(const update_rule& how, index_t elements);
 void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
                     const shared_work& work, int number);
 
-/// A region's extents and origin, and the boxes of it that other tasks count, as kernels take them: missing dimensions come first.
+/// A region's extents and origin, and the boxes of it that other tasks count, as kernels take them: missing dimensions
+/// come first.
 std::vector<index_t> counted_boxes(const box& region, const std::vector<box>& elsewhere);
 
 /// The most blocks whose sums of squares another kernel adds up.
@@ -58,7 +60,8 @@ void compose_squares(composer& to, const task& t, memory_use sum);
 /// Sums slices into all targets, and their squares, if they are wanted.
 void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
-/// Slices of a parameter, joined: those on the task's own GPU by itself, the others in one group with what the other members lack.
+/// Slices of a parameter, joined: those on the task's own GPU by itself, the others in one group with what the other
+/// members lack.
 void compose_gather(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 
 } // namespace tessera::cuda::detail

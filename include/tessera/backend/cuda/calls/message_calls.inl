@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/message_calls.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE std::vector<task> parts_with_elements(const composer& c) {
@@ -46,7 +48,7 @@ TESSERA_INLINE std::vector<index_t> bounds_of(const tile& whole, const task& lea
 
 TESSERA_INLINE void add_member(composer& to, const gpu_ranks& where, const collective& what,
                                std::vector<memory_use> memory, int device, std::size_t rank, int group) {
-    call& c = to.add(what, static_cast<std::vector<memory_use>&&>(memory));
+    call& c = to.add(what, std::move(memory));
     c.stream = -1 - where.gpu(device);
     c.group = group;
     c.communicator = -2; // the one of the members' GPUs, found when the list is put together
@@ -171,7 +173,11 @@ TESSERA_INLINE std::vector<memory_use> near_targets(const composer& to, const gp
             continue;
         }
         const memory_use m = to.slice(w, slice_of(x, one), true);
-        x.device == one.device ? void(near.insert(near.begin(), m)) : near.push_back(m);
+        if (x.device == one.device) {
+            near.insert(near.begin(), m);
+        } else {
+            near.push_back(m);
+        }
     }
     return near;
 }
@@ -238,7 +244,7 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
             k.numbers.n[5] = 1;
             memory.push_back(to.read(flag));
         }
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+        to.add(std::move(k), std::move(memory));
     }
     if (work.ends_with(number)) {
         add_shares(to, where, work);
@@ -279,12 +285,12 @@ TESSERA_INLINE void compose_squares(composer& to, const task& t, memory_use sum)
     kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
     squares.blocks = blocks;
     squares.constants = counted_boxes(x.region, t.counted_elsewhere);
-    to.add(static_cast<kernel_launch&&>(squares), {sum, partial});
+    to.add(std::move(squares), {sum, partial});
     kernel_numbers total;
     total.n[0] = blocks;
     kernel_launch last = composer::make(kernels::squares_total, 2, total);
     last.threads = 64;
-    to.add(static_cast<kernel_launch&&>(last), {composer::as_read(partial), norm});
+    to.add(std::move(last), {composer::as_read(partial), norm});
 }
 
 TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
@@ -318,7 +324,7 @@ TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, cons
             for (memory_use m : sources) {
                 memory.push_back(composer::as_read(m));
             }
-            to.add(static_cast<kernel_launch&&>(add), static_cast<std::vector<memory_use>&&>(memory));
+            to.add(std::move(add), std::move(memory));
             for (std::size_t i = 1; i < near.size(); ++i) {
                 to.add(memory_copy{}, {composer::as_read(near[0]), near[i]});
             }
@@ -345,7 +351,9 @@ TESSERA_INLINE void compose_gather(composer& to, const gpu_ranks& where, const s
         }
     };
     for_each_slice(to.what(), [&](int from, memory_use target, bool near) {
-        near ? void(to.add(memory_copy{}, {to.read(from), target})) : void();
+        if (near) {
+            to.add(memory_copy{}, {to.read(from), target});
+        }
     });
     if (!work.ends_with(number)) {
         return;
@@ -362,8 +370,9 @@ TESSERA_INLINE void compose_gather(composer& to, const gpu_ranks& where, const s
     for (int i = 0; i < work.members; ++i) {
         const task& t = member_of(to, work, i);
         for_each_slice(t, [&](int from, memory_use target, bool near) {
-            near ? void()
-                 : transfer(to, where, to.read(from), to.tile_at(from).device, target, t.device, element::f32, 1);
+            if (!near) {
+                transfer(to, where, to.read(from), to.tile_at(from).device, target, t.device, element::f32, 1);
+            }
         });
     }
 }

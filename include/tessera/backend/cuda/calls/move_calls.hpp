@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and sums over micro-batches as calls. Within a GPU a call reads and writes the memory of any device of the plan; between GPUs NCCL
-// carries whole tiles and slices.
+// Copies and sums over micro-batches as calls. Within a GPU a call reads and writes the memory of any device of the
+// plan; between GPUs NCCL carries whole tiles and slices.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -28,7 +28,7 @@ void add_point_to_point(composer& to, const gpu_ranks& where, bool sends, int ow
 void transfer(composer& to, const gpu_ranks& where, memory_use from, int from_device, memory_use target, int to_device,
               element type, int group);
 
-// ---- copies ----------------------------------------------------------------------------------------------------------
+// ---- copies ---------------------------------------------------------------------------------------------------------
 
 /// True where a copy adds whole tiles of f32 or bf16 on one GPU, which one kernel does in one pass.
 bool sums_whole_tiles(const composer& c, const gpu_ranks& where);

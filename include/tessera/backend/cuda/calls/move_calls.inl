@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/move_calls.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void add_point_to_point(composer& to, const gpu_ranks& where, bool sends, int own, int peer,
@@ -114,7 +116,7 @@ TESSERA_INLINE void compose_copy(composer& to, const gpu_ranks& where, const sha
         kernel_launch k = composer::make(kernels::sum_slices, 1, n);
         k.type = x.type;
         k.blocks = composer::blocks_for(x.elements);
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+        to.add(std::move(k), std::move(memory));
         return;
     }
     for (const copy_segment& s : t.segments) {
@@ -146,7 +148,7 @@ TESSERA_INLINE void compose_sum(composer& to) {
     n.n[1] = static_cast<index_t>(t.reads.size());
     kernel_launch k = composer::make(x.type == element::f64 ? kernels::sum_slices_f64 : kernels::sum_slices, 1, n);
     k.blocks = composer::blocks_for(x.elements);
-    to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+    to.add(std::move(k), std::move(memory));
 }
 
 } // namespace tessera::cuda::detail

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/norm_calls.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimizer& how) {
@@ -38,11 +40,11 @@ TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimi
         memory.push_back(sums);
         kernel_numbers total;
         total.n[0] = k.blocks;
-        to.add(static_cast<kernel_launch&&>(k), static_cast<std::vector<memory_use>&&>(memory));
+        to.add(std::move(k), std::move(memory));
         kernel_launch last = composer::make(kernels::squares_total, 2, total);
         last.blocks = 2;
         last.threads = 64;
-        to.add(static_cast<kernel_launch&&>(last), {composer::as_read(sums), norm});
+        to.add(std::move(last), {composer::as_read(sums), norm});
     });
 }
 

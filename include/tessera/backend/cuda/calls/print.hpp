@@ -54,8 +54,8 @@ struct size_text {
 
 } // namespace detail
 
-/// One call: its number, task, stream, function and sizes, the memory that it reads and writes (device:arena+bytes), what it waits for
-/// and whether an event follows it.
+/// One call: its number, task, stream, function and sizes, the memory that it reads and writes (device:arena+bytes),
+/// what it waits for and whether an event follows it.
 std::string to_text(const call_list& l, const plan& p, const graph_view& g, int number);
 
 /// The whole list, with its communicators first.

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/calls/products.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void add_product(const shard_call& s, matrix_product m, std::vector<memory_use> memory) {
@@ -12,7 +14,7 @@ TESSERA_INLINE void add_product(const shard_call& s, matrix_product m, std::vect
     if (m.workspace > 0) {
         memory.push_back(s.to.take(m.workspace));
     }
-    s.to.add(m, static_cast<std::vector<memory_use>&&>(memory));
+    s.to.add(m, std::move(memory));
 }
 
 } // namespace tessera::cuda::detail

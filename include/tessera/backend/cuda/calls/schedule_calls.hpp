@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events: which calls wait for which, so that no two that touch the same bytes, one of them writing, are unordered.
+// Streams and events: which calls wait for which, so that no two that touch the same bytes, one of them writing, are
+// unordered.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,8 +10,8 @@
 
 namespace tessera::cuda::detail {
 
-/// Sets the waits of a list whose calls have their streams and whose plan has its memory. Calls are taken in the order of the
-/// list; a clock for each says how many calls of every stream are known to be finished when it starts.
+/// Sets the waits of a list whose calls have their streams and whose plan has its memory. Calls are taken in the order
+/// of the list; a clock for each says how many calls of every stream are known to be finished when it starts.
 class call_scheduler {
 public:
     call_scheduler(call_list& list, const plan& p);
@@ -44,7 +45,8 @@ private:
     /// How many tasks of every device the plan knows to be finished when a task starts.
     void order_tasks();
 
-    /// The plan orders all tasks that touch the same memory; but tasks that share collectives issue calls for each other.
+    /// The plan orders all tasks that touch the same memory; but tasks that share collectives issue calls for each
+    /// other.
     bool spins(std::size_t c, std::size_t other) const;
 
     void remember(std::size_t c, const memory_use& m);

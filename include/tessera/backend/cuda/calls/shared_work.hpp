@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tasks of a plan share collectives: the members of an update or a message, and copies that add up the same parts.
+// Which tasks of a plan share collectives: the members of an update or a message, and copies that add up the same
+// parts.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,8 +19,9 @@ enum class crossing : std::uint8_t {
     none,       ///< nothing is left to cross
 };
 
-/// Consecutive tasks that communicate in one group of calls before their own work and in one after it: the members of an update that writes slices
-/// to all copies, the tasks of a message, or copies that all add up the same parts, one from each GPU. A task by itself is one member.
+/// Consecutive tasks that communicate in one group of calls before their own work and in one after it: the members of
+/// an update that writes slices to all copies, the tasks of a message, or copies that all add up the same parts, one
+/// from each GPU. A task by itself is one member.
 struct shared_work {
     int first = -1; ///< task
     int members = 0;
@@ -34,7 +36,8 @@ class work_finder {
 public:
     work_finder(const plan& p, const std::vector<int>& gpus) : p_(p), gpus_(gpus) {}
 
-    /// The members, beginning with task `first`, of a message, or of an update of a parameter by itself; any other task is one member.
+    /// The members, beginning with task `first`, of a message, or of an update of a parameter by itself; any other task
+    /// is one member.
     shared_work find(int first) const;
 
 private:
@@ -88,8 +91,8 @@ bool sum_alike(const task& a, const task& b);
 /// True where a copy adds up whole tiles, as many as there are GPUs among them, one of them on its own device.
 bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus);
 
-/// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and are on the
-/// devices of the parts that they add up.
+/// The copies, beginning with task `first`, that one all-reduce does: they follow each other (binding sees to that) and
+/// are on the devices of the parts that they add up.
 shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus);
 
 /// For every task the work that it shares, or none.

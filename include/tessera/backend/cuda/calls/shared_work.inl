@@ -67,7 +67,9 @@ TESSERA_INLINE bool work_finder::spread_over_gpus(const shared_work& w) const {
 TESSERA_INLINE std::vector<int> work_finder::without_norms(const std::vector<int>& tiles) const {
     std::vector<int> left;
     for (const int t : tiles) {
-        tile_at(t).kind != tile_kind::scalar ? left.push_back(t) : void();
+        if (tile_at(t).kind != tile_kind::scalar) {
+            left.push_back(t);
+        }
     }
     return left;
 }

@@ -20,7 +20,8 @@ namespace tessera::cuda {
 
 class communicator_table {
 public:
-    /// `same_bits`: sums must be the same bits each time, see forbid_sums_in_switches(). `patience`: seconds that wait() waits.
+    /// `same_bits`: sums must be the same bits each time, see forbid_sums_in_switches(). `patience`: seconds that
+    /// wait() waits.
     explicit communicator_table(bool same_bits = true, double patience = 300)
         : same_bits_(same_bits), patience_(patience) {}
     communicator_table(const communicator_table&) = delete;
@@ -46,8 +47,8 @@ public:
     /// Throws the first error that NCCL met since.
     void poll() const;
 
-    /// Waits until a stream has done all that it was given. Throws what went wrong, of its GPU or of communication; what takes longer than
-    /// the patience hangs.
+    /// Waits until a stream has done all that it was given. Throws what went wrong, of its GPU or of communication;
+    /// what takes longer than the patience hangs.
     void wait(cudaStream_t s) const;
 
     /// Ends all that is under way, on every communicator, so that streams do not hang.
@@ -73,7 +74,9 @@ private:
                           " s for " + waits() + all->who_is_stopped() +
                           "; look for a GPU that hangs, or raise backend_options::patience");
             }
-            all->failed() ? all->throw_failure() : void();
+            if (all->failed()) {
+                all->throw_failure();
+            }
         }
     }
     std::string names_of(const std::vector<int>& gpus) const;
@@ -85,8 +88,8 @@ private:
     /// What was made, when it is there; what is not there in the end is aborted.
     std::vector<communicator_handle> settled(const std::vector<int>& gpus, const std::vector<ncclComm_t>& made) const;
 
-    /// NVSwitches add up in the order in which summands arrive (NVLS), which NCCL leaves alone only when its environment says so before its
-    /// first communicator.
+    /// NVSwitches add up in the order in which summands arrive (NVLS), which NCCL leaves alone only when its
+    /// environment says so before its first communicator.
     static void forbid_sums_in_switches();
 
     std::vector<communicator_handle> split(const group& whole, const std::vector<int>& gpus) const;

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/issue/communicators.hpp"
 
+#include <utility>
+
 namespace tessera::cuda {
 
 TESSERA_INLINE communicator_table::~communicator_table() {
@@ -41,7 +43,7 @@ TESSERA_INLINE const std::vector<communicator_handle>& communicator_table::get(c
             made->members.emplace_back(c);
         }
     }
-    groups_.push_back(static_cast<owned<group>&&>(made));
+    groups_.push_back(std::move(made));
     return groups_.back()->members;
 }
 
@@ -66,7 +68,9 @@ TESSERA_INLINE void communicator_table::poll() const {
     for (const auto& each : groups_) {
         const group& g = *each;
         for (std::size_t r = 0; r < g.members.size(); ++r) {
-            g.members[r].get() != nullptr ? void(has_settled(g.members[r].get(), g.gpus[r])) : void();
+            if (g.members[r].get() != nullptr) {
+                has_settled(g.members[r].get(), g.gpus[r]);
+            }
         }
     }
 }
@@ -170,7 +174,9 @@ TESSERA_INLINE std::vector<communicator_handle> communicator_table::settled(cons
         }
     } catch (...) {
         for (communicator_handle& c : members) {
-            c.get() != nullptr ? void(ncclCommAbort(c.release())) : void();
+            if (c.get() != nullptr) {
+                ncclCommAbort(c.release());
+            }
         }
         throw;
     }

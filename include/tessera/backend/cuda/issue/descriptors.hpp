@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of cuDNN and cublasLt for calls. They are made on the processor alone, so that tests hold them against the calls without
-// a GPU.
+// Descriptors of cuDNN and cublasLt for calls. They are made on the processor alone, so that tests hold them against
+// the calls without a GPU.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -47,12 +47,12 @@ struct product_descriptors {
 
 product_descriptors describe_product(const matrix_product& m);
 
-/// What cublasLt may choose from: workspace within the plan's, sums in an order that does not depend on which block comes first,
-/// and pointers as the plan aligns them.
+/// What cublasLt may choose from: workspace within the plan's, sums in an order that does not depend on which block
+/// comes first, and pointers as the plan aligns them.
 preference_handle describe_preference(const matrix_product& m);
 
-/// What cublasLt proposes for a product whose descriptors are complete, the best by its own estimate first; none where it has no such
-/// epilogue. All give the same bits each time (describe_preference).
+/// What cublasLt proposes for a product whose descriptors are complete, the best by its own estimate first; none where
+/// it has no such epilogue. All give the same bits each time (describe_preference).
 std::vector<cublasLtMatmulAlgo_t> proposals_for(cublasLtHandle_t handle, const matrix_product& m,
                                                 const product_descriptors& d, int most);
 

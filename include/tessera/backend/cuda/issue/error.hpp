@@ -34,8 +34,8 @@ struct machine_check {
     explicit operator bool() const { return devices > 0; }
 };
 
-/// Never throws. Without a driver, cudaGetDeviceCount answers cudaErrorInsufficientDriver and leaves the count as it was; anything
-/// but success means that there is no device to use.
+/// Never throws. Without a driver, cudaGetDeviceCount answers cudaErrorInsufficientDriver and leaves the count as it
+/// was; anything but success means that there is no device to use.
 machine_check find_devices();
 
 /// Number of GPUs. Throws tessera::error with the reason where there is none.

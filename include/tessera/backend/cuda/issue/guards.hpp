@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must end as it began, whatever is thrown meanwhile: the current GPU, a group of NCCL's calls, the capture of a stream.
+// What must end as it began, whatever is thrown meanwhile: the current GPU, a group of NCCL's calls, the capture of a
+// stream.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -23,7 +24,8 @@ private:
 /// Of a call to a communicator that does not block: that it has succeeded, or is under way.
 void check_begun(ncclResult_t result, const char* function);
 
-/// A group of NCCL's calls of this thread. One that is left open would swallow all that comes after it, ncclCommAbort too.
+/// A group of NCCL's calls of this thread. One that is left open would swallow all that comes after it, ncclCommAbort
+/// too.
 class nccl_group {
 public:
     nccl_group() { check(ncclGroupStart(), "ncclGroupStart"); }
@@ -37,7 +39,8 @@ private:
     bool open_ = true;
 };
 
-/// The capture of a stream, and of those that join it. One that is left open would take in all that the stream is given afterwards.
+/// The capture of a stream, and of those that join it. One that is left open would take in all that the stream is given
+/// afterwards.
 class stream_capture {
 public:
     explicit stream_capture(cudaStream_t s);

@@ -67,8 +67,9 @@ device_pointer make_device_memory(index_t bytes);
 
 pinned_pointer make_pinned_memory(index_t bytes);
 
-/// From the processor's pageable memory to the GPU that is current, on a stream of that GPU; what comes next on any stream finds it there.
-/// (cudaMemcpy may return before the GPU has all of it, and our streams do not wait for its own.)
+/// From the processor's pageable memory to the GPU that is current, on a stream of that GPU; what comes next on any
+/// stream finds it there. (cudaMemcpy may return before the GPU has all of it, and our streams do not wait for its
+/// own.)
 void copy_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
 
 cudnn_handle make_cudnn();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of our own, compiled by NVRTC for an architecture and loaded on a GPU. Compilation needs no GPU; its result is kept for
-// the life of the process.
+// The kernels of our own, compiled by NVRTC for an architecture and loaded on a GPU. Compilation needs no GPU; its
+// result is kept for the life of the process.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -26,8 +26,8 @@ struct destroy_program {
 
 } // namespace detail
 
-/// The kernels as a binary for compute capability major.minor, such as 90. No fast math, so that exp, log and division are accurate.
-/// Throws tessera::error with the compiler's log.
+/// The kernels as a binary for compute capability major.minor, such as 90. No fast math, so that exp, log and division
+/// are accurate. Throws tessera::error with the compiler's log.
 std::vector<char> compile_kernels(int capability, const std::string& source = kernel_source());
 
 /// The same, compiled once for each architecture and text.
@@ -50,7 +50,8 @@ public:
 
 private:
     static library_handle load(const std::vector<char>& binary);
-    /// Kernels of an operator of one's own are a library of their own, which is loaded when one of them is first asked for.
+    /// Kernels of an operator of one's own are a library of their own, which is loaded when one of them is first asked
+    /// for.
     const library_handle& library_of(const kernel& which) const;
 
     int capability_;

@@ -34,7 +34,8 @@ struct preparation {
 
 } // namespace detail
 
-/// Makes a call ready on the GPU that is current, with the addresses of its memory; null for those that are issued in groups.
+/// Makes a call ready on the GPU that is current, with the addresses of its memory; null for those that are issued in
+/// groups.
 std::unique_ptr<prepared_call> prepare_call_at(const call& c, detail::pointers at, const device_tools& tools);
 
 /// The same in the memory of a plan.

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/issue/prepare.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE std::unique_ptr<prepared_call> preparation::operator()(const convolution& c) {
@@ -69,7 +71,7 @@ namespace tessera::cuda {
 
 TESSERA_INLINE std::unique_ptr<prepared_call> prepare_call_at(const call& c, detail::pointers at,
                                                               const device_tools& tools) {
-    detail::preparation p{c.memory, static_cast<detail::pointers&&>(at), tools};
+    detail::preparation p{c.memory, std::move(at), tools};
     return std::visit(p, c.body);
 }
 
@@ -79,7 +81,7 @@ TESSERA_INLINE std::unique_ptr<prepared_call> prepare_call(const call& c, const 
     for (const memory_use& m : c.memory) {
         at.push_back(where[m.tile] + m.offset);
     }
-    return prepare_call_at(c, static_cast<detail::pointers&&>(at), tools);
+    return prepare_call_at(c, std::move(at), tools);
 }
 
 } // namespace tessera::cuda

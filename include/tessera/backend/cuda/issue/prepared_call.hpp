@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace tessera::cuda {
 
@@ -133,7 +134,7 @@ private:
 class prepared_memory final : public prepared_call {
 public:
     prepared_memory(pointers at, index_t bytes, const device_tools& t)
-        : at_(static_cast<pointers&&>(at)), bytes_(static_cast<std::size_t>(bytes)), t_(t) {}
+        : at_(std::move(at)), bytes_(static_cast<std::size_t>(bytes)), t_(t) {}
     void issue(const run_state&) override;
 
 private:
@@ -142,9 +143,10 @@ private:
     device_tools t_;
 };
 
-/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned. Anything else is packed
-/// first. The caller's memory is another in every step, and a graph's copies are always the same: before a graph is replayed rows go to a
-/// place of their own on the GPU, from where the graph takes them to the tile (whose memory others may have until then).
+/// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned.
+/// Anything else is packed first. The caller's memory is another in every step, and a graph's copies are always the
+/// same: before a graph is replayed rows go to a place of their own on the GPU, from where the graph takes them to the
+/// tile (whose memory others may have until then).
 class prepared_upload final : public prepared_call {
 public:
     prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t);

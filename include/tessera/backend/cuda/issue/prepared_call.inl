@@ -5,11 +5,13 @@
 
 #include "tessera/backend/cuda/issue/prepared_call.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE prepared_convolution::prepared_convolution(const convolution& c, pointers at, const device_tools& t)
-    : c_(c), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c.x, c.type())),
-      w_(describe_filter(c.w, c.type())), y_(describe_tensor(c.y, c.type())), how_(describe_convolution(c)) {
+    : c_(c), at_(std::move(at)), t_(t), x_(describe_tensor(c.x, c.type())), w_(describe_filter(c.w, c.type())),
+      y_(describe_tensor(c.y, c.type())), how_(describe_convolution(c)) {
     at_.resize(4, nullptr);
 }
 
@@ -38,7 +40,7 @@ TESSERA_INLINE void prepared_convolution::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_bias::prepared_bias(const int (&y)[4], bool backward, pointers at, const device_tools& t)
-    : backward_(backward), at_(static_cast<pointers&&>(at)), t_(t), y_(describe_tensor(y)) {
+    : backward_(backward), at_(std::move(at)), t_(t), y_(describe_tensor(y)) {
     const int bias[4] = {1, y[1], 1, 1};
     bias_ = describe_tensor(bias);
 }
@@ -54,7 +56,7 @@ TESSERA_INLINE void prepared_bias::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_product::prepared_product(const matrix_product& m, pointers at, const device_tools& t)
-    : at_(static_cast<pointers&&>(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
+    : at_(std::move(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
       workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
     workspace_ = m.workspace > 0 ? at_.back() : nullptr;
     if (m.bias || m.sums) {
@@ -100,8 +102,8 @@ TESSERA_INLINE bool prepared_product::find_algorithm(const matrix_product& m) {
 }
 
 TESSERA_INLINE prepared_pooling::prepared_pooling(const pooling& p, pointers at, const device_tools& t)
-    : at_(static_cast<pointers&&>(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)),
-      x_(describe_tensor(p.x, p.type)), y_(describe_tensor(p.y, p.type)) {}
+    : at_(std::move(at)), t_(t), scale_(p.scale), how_(describe_pooling(p)), x_(describe_tensor(p.x, p.type)),
+      y_(describe_tensor(p.y, p.type)) {}
 
 TESSERA_INLINE void prepared_pooling::issue(const run_state&) {
     check(cudnnPoolingForward(t_.cudnn, how_.get(), &scale_, x_.get(), at_[0], &times_zero, y_.get(), at_[1]),
@@ -109,7 +111,7 @@ TESSERA_INLINE void prepared_pooling::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_activation::prepared_activation(const activation& a, pointers at, const device_tools& t)
-    : backward_(a.backward), at_(static_cast<pointers&&>(at)), t_(t), how_(describe_activation(a)) {
+    : backward_(a.backward), at_(std::move(at)), t_(t), how_(describe_activation(a)) {
     const int row[4] = {1, 1, 1, static_cast<int>(a.count)};
     row_ = describe_tensor(row, a.type);
 }

@@ -5,13 +5,14 @@
 
 #include "tessera/backend/cuda/issue/prepared_fused.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE prepared_activated_convolution::prepared_activated_convolution(const activated_convolution& a,
                                                                               pointers at, const device_tools& t)
-    : c_(a.of), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(c_.x, c_.type())),
-      w_(describe_filter(c_.w, c_.type())), y_(describe_tensor(c_.y, c_.type())), how_(describe_convolution(c_)),
-      relu_(describe_activation(activation{})) {
+    : c_(a.of), at_(std::move(at)), t_(t), x_(describe_tensor(c_.x, c_.type())), w_(describe_filter(c_.w, c_.type())),
+      y_(describe_tensor(c_.y, c_.type())), how_(describe_convolution(c_)), relu_(describe_activation(activation{})) {
     tensor_extents bias{{1, c_.y[1], 1, 1, 1}, c_.y.size()};
     bias_ = describe_tensor(bias, c_.type());
     at_.resize(5, nullptr);
@@ -43,7 +44,7 @@ TESSERA_INLINE void prepared_activated_convolution::issue(const run_state&) {
 
 TESSERA_INLINE prepared_normalization::prepared_normalization(const normalization& n, pointers at,
                                                               const device_tools& t)
-    : n_(n), at_(static_cast<pointers&&>(at)), t_(t), x_(describe_tensor(n.x, n.type)) {
+    : n_(n), at_(std::move(at)), t_(t), x_(describe_tensor(n.x, n.type)) {
     const int channels[4] = {1, n.x[1], 1, 1};
     channels_ = describe_tensor(channels);
 }
@@ -74,7 +75,7 @@ TESSERA_INLINE void prepared_normalization::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_softmax::prepared_softmax(const row_softmax& s, pointers at, const device_tools& t)
-    : backward_(s.backward), at_(static_cast<pointers&&>(at)), t_(t) {
+    : backward_(s.backward), at_(std::move(at)), t_(t) {
     const int rows[4] = {s.rows, s.columns, 1, 1};
     rows_ = describe_tensor(rows, s.type);
 }
@@ -93,7 +94,7 @@ TESSERA_INLINE void prepared_softmax::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_operation::prepared_operation(const tensor_operation& o, pointers at, const device_tools& t)
-    : at_(static_cast<pointers&&>(at)), t_(t), how_(describe_operation(o)) {
+    : at_(std::move(at)), t_(t), how_(describe_operation(o)) {
     const int rows[4] = {static_cast<int>(o.rows), 1, 1, static_cast<int>(o.count)};
     const int second[4] = {o.repeats ? 1 : rows[0], 1, 1, rows[3]};
     rows_ = describe_tensor(rows);

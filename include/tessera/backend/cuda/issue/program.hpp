@@ -39,17 +39,18 @@ public:
     /// current.
     runnable prepare(int task, int device);
 
-    // ---- graphs --------------------------------------------------------------------------------------------------------
+    // ---- graphs -----------------------------------------------------------------------------------------------------
 
-    /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have loaded what they need.
+    /// Whether a graph may hold the list: it stays on one GPU, and its calls have run once, so that libraries have
+    /// loaded what they need.
     bool can_capture() const;
 
-    /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin(). Without the
-    /// threads: the first stream takes it all.
+    /// Replays the list as a graph, captured at first use, in place of the tasks' own calls until the next begin().
+    /// Without the threads: the first stream takes it all.
     void replay(const run_state& run);
 
-    /// Milliseconds that every call takes on its GPU, alone, the mean of `repeats`; -1 for NCCL calls. What the calls leave
-    /// in memory means nothing afterwards.
+    /// Milliseconds that every call takes on its GPU, alone, the mean of `repeats`; -1 for NCCL calls. What the calls
+    /// leave in memory means nothing afterwards.
     std::vector<double> time_calls(const run_state& run, int repeats);
 
     /// Before a run of tasks [first, last).
@@ -76,7 +77,7 @@ private:
     /// Streams join the capture of the first one by waiting for it, and end it by being waited for.
     void capture(const run_state& run);
 
-    // ---- errors --------------------------------------------------------------------------------------------------------
+    // ---- errors -----------------------------------------------------------------------------------------------------
 
     /// An error of call `i`, with the names of call and task behind it.
     template <class Issue>

@@ -5,13 +5,15 @@
 
 #include "tessera/backend/cuda/issue/program.hpp"
 
+#include <utility>
+
 namespace tessera::cuda {
 
 TESSERA_INLINE program::program(call_list list, const addresses& where, program_setting setting,
                                 const std::vector<device_tools>& tools, communicator_table& communicators)
-    : list_(static_cast<call_list&&>(list)), where_(&where), setting_(static_cast<program_setting&&>(setting)),
-      streams_(setting_.streams), tools_(tools), communicators_(communicators), prepared_(list_.calls.size()),
-      events_(list_.calls.size()), issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
+    : list_(std::move(list)), where_(&where), setting_(std::move(setting)), streams_(setting_.streams), tools_(tools),
+      communicators_(communicators), prepared_(list_.calls.size()), events_(list_.calls.size()),
+      issued_(list_.calls.size()), tasks_(list_.first.size() - 1) {
     for (std::size_t i = 0; i < list_.calls.size(); ++i) {
         const call& c = list_.calls[i];
         if (!owns(c)) {
@@ -197,7 +199,9 @@ TESSERA_INLINE void program::issue_group(int first, int last, int group) {
     std::vector<int>& own = own_of_group_; // of one thread at a time
     own.clear();
     for (int i = first; i < last; ++i) {
-        owns(list_.calls[at(i)]) ? own.push_back(i) : void();
+        if (owns(list_.calls[at(i)])) {
+            own.push_back(i);
+        }
     }
     if (!own.empty()) {
         issue_members(own);

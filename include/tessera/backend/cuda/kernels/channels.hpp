@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over channels or columns, in double: statistics, their gradients, and gradients of biases. Arrays are [samples, channels, plane].
+// Sums over channels or columns, in double: statistics, their gradients, and gradients of biases. Arrays are [samples,
+// channels, plane].
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,8 +30,8 @@ __device__ void column_sums_of(const arguments& a) {
 }
 TYPED_KERNEL(column_sums)
 
-/// The elements of a channel that fall to a thread, one by one without a division: n[4] blocks share a channel (0: one). n: samples, channels,
-/// plane.
+/// The elements of a channel that fall to a thread, one by one without a division: n[4] blocks share a channel (0:
+/// one). n: samples, channels, plane.
 struct channel_walk {
     long long parts;
     long long channel;
@@ -101,7 +102,8 @@ __device__ inline normalizer normalizer_of(const void* statistics, long long c, 
     return {mean, 1 / sqrt((variance < 0 ? 0 : variance) + epsilon)};
 }
 
-/// Writes two sums of a channel where they are wanted (n[3]: 1 both in double, 2 the second in float, 4 the first in float), from at[k] on.
+/// Writes two sums of a channel where they are wanted (n[3]: 1 both in double, 2 the second in float, 4 the first in
+/// float), from at[k] on.
 __device__ inline void give_sums(const arguments& a, int k, long long c, double first, double second) {
     if (a.n[3] % 2 == 1) {
         pointer<double>(a, k)[c] = first;
@@ -115,9 +117,10 @@ __device__ inline void give_sums(const arguments& a, int k, long long c, double 
     }
 }
 
-/// One or several blocks for each channel. at: dy, x, statistics, and to: the sums of dy and of dy * normalized x in double, the latter in float
-/// (gamma), the former in float (beta); of several blocks: the sums [parts, 2, channels]. n: as channel_walk, and n[3] which of these are wanted:
-/// 1 + 2 + 4. For beta alone x and statistics are not read. f: as normalize.
+/// One or several blocks for each channel. at: dy, x, statistics, and to: the sums of dy and of dy * normalized x in
+/// double, the latter in float (gamma), the former in float (beta); of several blocks: the sums [parts, 2, channels].
+/// n: as channel_walk, and n[3] which of these are wanted: 1 + 2 + 4. For beta alone x and statistics are not read. f:
+/// as normalize.
 template <class T>
 __device__ void statistics_gradient_of(const arguments& a) {
     __shared__ double shared[256];
@@ -152,8 +155,8 @@ __device__ void statistics_gradient_of(const arguments& a) {
 }
 TYPED_KERNEL(statistics_gradient)
 
-/// What the blocks of a channel have found, added in their order. at: sums[parts, 2, channels], and to: as statistics_gradient. n: -, channels, -,
-/// what is wanted, parts.
+/// What the blocks of a channel have found, added in their order. at: sums[parts, 2, channels], and to: as
+/// statistics_gradient. n: -, channels, -, what is wanted, parts.
 KERNEL(add_channel_parts) {
     for (long long c = first_index(); c < a.n[1]; c += index_step()) {
         double first = 0;

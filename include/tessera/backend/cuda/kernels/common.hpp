@@ -51,7 +51,8 @@ __device__ inline long long index_step() {
     return static_cast<long long>(gridDim.x) * blockDim.x;
 }
 
-/// Where in a dense array, which has some of five dimensions (bits of `has`, the last dimension's first), the element at these coordinates is.
+/// Where in a dense array, which has some of five dimensions (bits of `has`, the last dimension's first), the element
+/// at these coordinates is.
 __device__ inline long long place_among(const long long* extents, long long has, const long long* at) {
     long long place = 0;
     for (int d = 0; d < 5; ++d) {
@@ -70,7 +71,8 @@ __device__ inline void coordinates_of(const long long* extents, long long has, l
     }
 }
 
-/// Whether a step is not taken: a loss of it, on whatever device, is not finite. n[5]: 1 with the count of these, which `flags` leads to.
+/// Whether a step is not taken: a loss of it, on whatever device, is not finite. n[5]: 1 with the count of these, which
+/// `flags` leads to.
 __device__ inline bool is_refused(const arguments& a, void* const* flags) {
     return a.n[5] == 1 && *static_cast<const float*>(*flags) != 0;
 }

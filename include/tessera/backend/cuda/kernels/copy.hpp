@@ -17,7 +17,8 @@ inline constexpr kernel widen_bf16{"widen_bf16"};
 // clang-format off
 TESSERA_DEVICE_CODE(copy_code,
 
-/// Copies a box between dense arrays. at: from, to. n: 5 counts, 5 strides of from, 5 of to, then 0 overwrite, 1 add, 2 larger.
+/// Copies a box between dense arrays. at: from, to. n: 5 counts, 5 strides of from, 5 of to, then 0 overwrite, 1 add, 2
+/// larger.
 template <class T>
 __device__ void strided_copy(const arguments& a) {
     const T* from = pointer<const T>(a, 0);

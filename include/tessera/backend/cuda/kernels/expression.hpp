@@ -25,8 +25,9 @@ std::string node_text(expression::opcode what, const std::string& a, const std::
 
 } // namespace detail
 
-/// Pointers that a kernel of an expression takes before that of what it writes, in order: of inputs, the result, its gradient those that it reads.
-/// They are numbers of leaves: k for input k, the number of inputs for the result, one more for its gradient, which of a loss is no array but f[0].
+/// Pointers that a kernel of an expression takes before that of what it writes, in order: of inputs, the result, its
+/// gradient those that it reads. They are numbers of leaves: k for input k, the number of inputs for the result, one
+/// more for its gradient, which of a loss is no array but f[0].
 struct kernel_leaves {
     int at[expression::most_inputs + 2] = {};
     int count = 0;
@@ -44,12 +45,13 @@ std::string nodes_text(const expression::formula& f, int which, const kernel_lea
 
 } // namespace detail
 
-/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what leaves_of() says, to, which
-/// of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
+/// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what
+/// leaves_of() says, to, which of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
 std::string kernel_text(const std::string& name, const expression::formula& f, int which);
 
-// Of inputs that are broadcast. n: how many are written, five extents, the dimensions that what is written has and those that are summed over, the
-// number of the latter's points, then the dimensions of each leaf; dimensions are bits, that of the last one first.
+// Of inputs that are broadcast. n: how many are written, five extents, the dimensions that what is written has and
+// those that are summed over, the number of the latter's points, then the dimensions of each leaf; dimensions are bits,
+// that of the last one first.
 inline constexpr int broadcast_written = 6;
 inline constexpr int broadcast_summed = 7;
 inline constexpr int broadcast_points = 8;
@@ -58,8 +60,8 @@ inline constexpr int broadcast_leaves = 9;
 /// The same of inputs that are broadcast: a thread for each number that is written, which sums in double.
 std::string broadcast_kernel_text(const std::string& name, const expression::formula& f, int which);
 
-/// What the name of the kernel of a pass ends in: _forward; _backward, or, of an operator of several inputs, _backward_0 and so on. Of inputs that are
-/// broadcast: _forward_broadcast and so on.
+/// What the name of the kernel of a pass ends in: _forward; _backward, or, of an operator of several inputs,
+/// _backward_0 and so on. Of inputs that are broadcast: _forward_broadcast and so on.
 constexpr const char* kernel_suffix(const expression::formula& f, int which, bool broadcast = false) {
     constexpr const char* of_input[2][expression::most_inputs] = {
         {"_backward_0", "_backward_1", "_backward_2", "_backward_3"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of our own: what they are called, the numbers that they are given, and their code, which is text that NVRTC compiles at start. It
-// stands beside what launches it: in this folder what several operators or none have, in op/ what belongs to one.
+// The kernels of our own: what they are called, the numbers that they are given, and their code, which is text that
+// NVRTC compiles at start. It stands beside what launches it: in this folder what several operators or none have, in
+// op/ what belongs to one.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -42,9 +43,10 @@ struct kernel {
     const char* family = nullptr; ///< what tables call it, where its name is made; null: its name
 };
 
-// Device code as text, by a name. Tests define TESSERA_ALSO_AS_CODE to have it as C++ for the processor as well: so there are no preprocessor
-// directives in it, and nothing is included. KERNEL(name) { ... } has `a`, its arguments; TYPED_KERNEL(name) makes two kernels of the template
-// name_of<T>(a). Constants and functions of another text may be used where that comes before (kernels/source.hpp).
+// Device code as text, by a name. Tests define TESSERA_ALSO_AS_CODE to have it as C++ for the processor as well: so
+// there are no preprocessor directives in it, and nothing is included. KERNEL(name) { ... } has `a`, its arguments;
+// TYPED_KERNEL(name) makes two kernels of the template name_of<T>(a). Constants and functions of another text may be
+// used where that comes before (kernels/source.hpp).
 #ifndef TESSERA_ALSO_AS_CODE
 #define TESSERA_ALSO_AS_CODE(...)
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of kernels that are made of loop nests: a pass computes each element of what it writes by itself, so that the order of every sum is the same
-// in each run. By a thread each, or, where many points make one element, by a block.
+// The text of kernels that are made of loop nests: a pass computes each element of what it writes by itself, so that
+// the order of every sum is the same in each run. By a thread each, or, where many points make one element, by a block.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -38,7 +38,8 @@ public:
     int dimension_at(int k) const { return 2 + 2 * p_.d.loops.size() + 2 * k; } ///< of what is written: size, begin
     int pointer_at(int number) const;
     int windows_at() const { return pointer_at(static_cast<int>(pointers_.size())); }
-    /// What checks indices of windows: operands and dimensions, in order; each takes an offset, an extent and a coefficient for each term.
+    /// What checks indices of windows: operands and dimensions, in order; each takes an offset, an extent and a
+    /// coefficient for each term.
     std::vector<std::pair<int, int>> windows() const;
     static constexpr int window_size = 5;
     int integers() const { return windows_at() + window_size * static_cast<int>(windows().size()); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of normalizations of rows have in common: of layer norm, and of group norm, whose rows are groups of a sample's channels.
+// What the kernels of normalizations of rows have in common: of layer norm, and of group norm, whose rows are groups of
+// a sample's channels.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -10,8 +11,8 @@ namespace tessera::cuda::kernels {
 // clang-format off
 TESSERA_DEVICE_CODE(row_norm_code,
 
-/// at: x, statistics[2, rows], gamma, beta, y. n: rows, elements of a row in the shard. f: elements of a whole row, epsilon.
-/// Channel::of(a, row, i) is the place of element i of a row in gamma and beta.
+/// at: x, statistics[2, rows], gamma, beta, y. n: rows, elements of a row in the shard. f: elements of a whole row,
+/// epsilon. Channel::of(a, row, i) is the place of element i of a row in gamma and beta.
 template <class T, class Channel>
 __device__ void normalize_rows(const arguments& a) {
     const T* x = pointer<const T>(a, 0);
@@ -24,7 +25,8 @@ __device__ void normalize_rows(const arguments& a) {
     }
 }
 
-/// The sums of dy * gamma and of dy * gamma * normalized x of every row: a block for each. at: dy, x, gamma, statistics, to[2, rows].
+/// The sums of dy * gamma and of dy * gamma * normalized x of every row: a block for each. at: dy, x, gamma,
+/// statistics, to[2, rows].
 template <class T, class Channel>
 __device__ void row_statistics_gradient(const arguments& a) {
     __shared__ double shared[256];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the kernels, as one string for NVRTC: those that all plans or several operators have, and those of certain operators.
+// The text of the kernels, as one string for NVRTC: those that all plans or several operators have, and those of
+// certain operators.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

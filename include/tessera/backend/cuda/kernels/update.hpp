@@ -68,8 +68,9 @@ __device__ inline bool is_counted(const long long* constants, long long boxes, l
     return false;
 }
 
-/// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and origin of
-/// the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index of x[0] in the region, boxes.
+/// Squares of the elements that no other task counts: a sum for every block. at: x, sums, constants: the extents and
+/// origin of the region (5 + 5), then the boxes that others count, each begin and end of 5 dimensions. n: count, index
+/// of x[0] in the region, boxes.
 KERNEL(squares_partial) {
     __shared__ double shared[256];
     const float* x = pointer<const float>(a, 0);
@@ -98,7 +99,8 @@ KERNEL(squares_total) {
     }
 }
 
-/// One block. How many losses are not finite, besides those that were counted before. at: losses, count. n: losses, 1 where some were.
+/// One block. How many losses are not finite, besides those that were counted before. at: losses, count. n: losses, 1
+/// where some were.
 KERNEL(count_not_finite) {
     __shared__ double shared[256];
     double count = 0;
@@ -113,8 +115,8 @@ KERNEL(count_not_finite) {
     }
 }
 
-/// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5]. NaN where the norm is
-/// not finite, so that no element of any parameter changes.
+/// Factor of all gradients, which are those of f[6] times the loss: 1 / f[6], or less to keep their norm at most f[5].
+/// NaN where the norm is not finite, so that no element of any parameter changes.
 __device__ inline float clip_factor(const arguments& a, void* const* norms) {
     if (a.n[3] == 0) {
         return static_cast<float>(1 / a.f[6]);
@@ -148,11 +150,13 @@ TESSERA_DEVICE_TEXT(formula_code, TESSERA_UPDATE_NUMBERS(inline) TESSERA_UPDATE_
 TESSERA_DEVICE_CODE(step_code,
 
 /// An optimizer's step in every copy. An element whose new weight or state would not be finite keeps both as they are.
-/// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are not
-/// finite: where there are any, nothing changes; step. Behind the norms there are, of n[9] parts of the parameter, the squares that scale its steps.
-/// n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the variant (Nesterov,
-/// centered), 1 with decoupled decay, 1 with RMSProp's momentum, parts, 1 where LARS' ratio scales the steps, 2 where LAMB's does, 1 where pruned weights stay as they are. f: momentum, weight decay, beta1, beta2, epsilon, largest norm, loss scale, factor of the rate, largest gradient,
-/// what averages of the weights keep of themselves, which lie behind the states; 0: there are none; the ratio's coefficient, decay and epsilon.
+/// at: states, of every one in turn those of all weights; table of sources, targets, norms, count of losses that are
+/// not finite: where there are any, nothing changes; step. Behind the norms there are, of n[9] parts of the parameter,
+/// the squares that scale its steps. n: count, sources, targets, norms, 1 with states, 1 with that count, 1 with the
+/// variant (Nesterov, centered), 1 with decoupled decay, 1 with RMSProp's momentum, parts, 1 where LARS' ratio scales
+/// the steps, 2 where LAMB's does, 1 where pruned weights stay as they are. f: momentum, weight decay, beta1, beta2,
+/// epsilon, largest norm, loss scale, factor of the rate, largest gradient, what averages of the weights keep of
+/// themselves, which lie behind the states; 0: there are none; the ratio's coefficient, decay and epsilon.
 __device__ inline update_settings settings_of(const arguments& a) {
     return {a.f[0], a.f[1],  a.f[2],  a.f[3],  a.f[4],      a.f[7],
             a.f[8], a.f[9], a.f[10], a.f[11], a.f[12], a.n[7] == 1, a.n[11] == 1};
@@ -222,8 +226,9 @@ __device__ void update_by(const arguments& a) {
     }
 }
 
-/// Squares of weights and of what scales the steps: a sum of each for every block, all of the weights first. at: states; table of sources, weights, norms,
-/// sums; constants of squares_partial; step. n and f as of updates, but n[2]: boxes that others count, n[5]: index of the first element in the region.
+/// Squares of weights and of what scales the steps: a sum of each for every block, all of the weights first. at:
+/// states; table of sources, weights, norms, sums; constants of squares_partial; step. n and f as of updates, but n[2]:
+/// boxes that others count, n[5]: index of the first element in the region.
 template <class Formula, int Kept>
 __device__ void squares_by(const arguments& a) {
     __shared__ double shared[256];

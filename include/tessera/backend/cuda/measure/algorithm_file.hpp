@@ -16,7 +16,8 @@ namespace detail {
 /// Measured files are not larger.
 inline constexpr std::size_t most_file_bytes = std::size_t{64} << 20U;
 
-/// Calls body(line) for every whole line of a text behind the first, which must be `machine`: what another machine measured is left alone.
+/// Calls body(line) for every whole line of a text behind the first, which must be `machine`: what another machine
+/// measured is left alone.
 template <class Body>
 void for_each_line(const std::string& text, const std::string& machine, Body&& body) {
     if (text.compare(0, machine.size() + 1, machine + "\n") != 0) {
@@ -32,8 +33,9 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
     }
 }
 
-/// The numbers of a line: what is computed (28; of images what is said of a fifth and a third dimension is what it is by itself), then algorithm, math
-/// type, workspace, microseconds. Of a product of matrices, which begins with a 3: what is computed, algorithm, microseconds, zeros.
+/// The numbers of a line: what is computed (28; of images what is said of a fifth and a third dimension is what it is
+/// by itself), then algorithm, math type, workspace, microseconds. Of a product of matrices, which begins with a 3:
+/// what is computed, algorithm, microseconds, zeros.
 inline constexpr int line_numbers = 32;
 
 void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]);
@@ -56,16 +58,16 @@ void add_algorithms(algorithm_table& table, const std::string& text, const std::
 
 } // namespace detail
 
-/// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured is left alone, and so
-/// are lines that are damaged. A file that is not there knows nothing. Throws tessera::error where it cannot be read, is a folder or a device, or is
-/// larger than such files get.
+/// Adds what a file knows. Its first line must be `machine` (GPU and library versions): what another machine measured
+/// is left alone, and so are lines that are damaged. A file that is not there knows nothing. Throws tessera::error
+/// where it cannot be read, is a folder or a device, or is larger than such files get.
 void read_algorithms(algorithm_table& table, const std::string& path, const std::string& machine);
 
 /// What a table knows, as a file has it.
 std::string text_of(const algorithm_table& table, const std::string& machine);
 
-/// Adds what a table knows to a file, which keeps what other processes have added meanwhile; of another machine's it takes the place. Throws
-/// tessera::error where it cannot be written.
+/// Adds what a table knows to a file, which keeps what other processes have added meanwhile; of another machine's it
+/// takes the place. Throws tessera::error where it cannot be written.
 void write_algorithms(const algorithm_table& table, const std::string& path, const std::string& machine);
 
 } // namespace tessera::cuda

@@ -183,7 +183,9 @@ TESSERA_INLINE void write_algorithms(const algorithm_table& table, const std::st
                 for (const auto& mine : known) {
                     again = again || mine.first == c;
                 }
-                again ? void() : all.add(c, choice);
+                if (!again) {
+                    all.add(c, choice);
+                }
             }
         };
         add_new(table.known(), all.known());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm a convolution or a matrix product uses and how much workspace it gets: fixed when a plan is bound, so that the plan's
-// memory holds it and a run chooses nothing.
+// Which algorithm a convolution or a matrix product uses and how much workspace it gets: fixed when a plan is bound, so
+// that the plan's memory holds it and a run chooses nothing.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,8 +21,9 @@ struct algorithm_choice {
 /// So many of cublasLt's proposals for a product are measured.
 inline constexpr int most_proposals = 8;
 
-/// Choices by what is computed. Without a measurement it takes the algorithms of which NVIDIA says that they are deterministic on
-/// every GPU (cuDNN's developer guide, "Reproducibility"): implicit precomputed GEMM forward, algorithm 1 backward.
+/// Choices by what is computed. Without a measurement it takes the algorithms of which NVIDIA says that they are
+/// deterministic on every GPU (cuDNN's developer guide, "Reproducibility"): implicit precomputed GEMM forward,
+/// algorithm 1 backward.
 class algorithm_table {
 public:
     /// A way to measure: fills a choice for a call, called at most once for each.
@@ -36,7 +37,8 @@ public:
 
     /// `c` without algorithm, multipliers and workspace; returns it with all three.
     convolution choose(convolution c);
-    /// A product with its workspace and, of what cublasLt proposes for that, what was measured to be fastest, or the first.
+    /// A product with its workspace and, of what cublasLt proposes for that, what was measured to be fastest, or the
+    /// first.
     matrix_product choose(matrix_product m);
     /// Workspace of a matrix product, instead of product_workspace.
     void set_product_workspace(index_t bytes) { product_bytes_ = bytes; }

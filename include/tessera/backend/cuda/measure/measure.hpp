@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution algorithms chosen by measurement on the GPU, or by cuDNN's own estimate: among those that always give the same bits.
+// Convolution algorithms chosen by measurement on the GPU, or by cuDNN's own estimate: among those that always give the
+// same bits.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,7 +20,8 @@ struct proposal {
     double milliseconds = -1;
 };
 
-/// Those of cuDNN's results, which are sorted by time, that give the same bits each time and round no more than the precision permits.
+/// Those of cuDNN's results, which are sorted by time, that give the same bits each time and round no more than the
+/// precision permits.
 template <class Result>
 std::vector<proposal> usable(const Result* results, int count, precision math) {
     std::vector<proposal> found;
@@ -39,9 +41,9 @@ std::vector<proposal> usable(const Result* results, int count, precision math) {
 /// Searches on the GPU that is current, in memory of its own that is released afterwards.
 class convolution_search {
 public:
-    /// `most_workspace` bytes for any one call; 0: a 32nd of the GPU's memory, and never less than the call's arrays together, which is what
-    /// tensor cores want where cuDNN turns the arrays round for them. Without `times`, and where the GPU has no room for a measurement,
-    /// cuDNN estimates; where it knows none, algorithm 1 is taken.
+    /// `most_workspace` bytes for any one call; 0: a 32nd of the GPU's memory, and never less than the call's arrays
+    /// together, which is what tensor cores want where cuDNN turns the arrays round for them. Without `times`, and
+    /// where the GPU has no room for a measurement, cuDNN estimates; where it knows none, algorithm 1 is taken.
     convolution_search(int gpu, index_t most_workspace, bool times) : gpu_(gpu), most_(most_workspace), times_(times) {}
 
     static algorithm_choice search(void* self, const convolution& c);
@@ -61,7 +63,8 @@ private:
 
     std::vector<detail::proposal> estimate(const convolution& c, const arrays& a);
 
-    /// Bytes that cuDNN wants for an algorithm with its multipliers: as the call will name them. -1 where it does not do it so.
+    /// Bytes that cuDNN wants for an algorithm with its multipliers: as the call will name them. -1 where it does not
+    /// do it so.
     index_t workspace_of(const convolution& c, const arrays& a);
 
     int gpu_;

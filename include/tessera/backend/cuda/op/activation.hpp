@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one number. What cuDNN computes as the plan has it are calls of it; the others are kernels whose text is made of their expressions.
+// Functions of one number. What cuDNN computes as the plan has it are calls of it; the others are kernels whose text is
+// made of their expressions.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm. One that no split divides is cuDNN's; nest by nest, a split leaves partial results between the nests, for which no vendor call
-// exists.
+// Batch norm. One that no split divides is cuDNN's; nest by nest, a split leaves partial results between the nests, for
+// which no vendor call exists.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,7 +19,8 @@ inline constexpr kernel running_moments{"running_moments"};
 // clang-format off
 TESSERA_DEVICE_CODE(batch_norm_code,
 
-/// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics), epsilon.
+/// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics),
+/// epsilon.
 template <class T>
 __device__ void normalize_of(const arguments& a) {
     const T* x = pointer<const T>(a, 0);
@@ -60,8 +61,8 @@ __device__ inline void update_running(float* running, long long channels, long l
     }
 }
 
-/// at: sums[2, channels], running[2, channels], count of losses that are not finite. n: channels, -, -, -, -, 1 with that count. f: elements
-/// per channel, momentum.
+/// at: sums[2, channels], running[2, channels], count of losses that are not finite. n: channels, -, -, -, -, 1 with
+/// that count. f: elements per channel, momentum.
 KERNEL(running_statistics) {
     const double* sums = pointer<const double>(a, 0);
     float* running = pointer<float>(a, 1);
@@ -76,8 +77,8 @@ KERNEL(running_statistics) {
     }
 }
 
-/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2, channels], and the count.
-/// n: as running_statistics. f: elements per channel, momentum, epsilon.
+/// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2,
+/// channels], and the count. n: as running_statistics. f: elements per channel, momentum, epsilon.
 KERNEL(running_moments) {
     const float* saved = pointer<const float>(a, 0);
     float* running = pointer<float>(a, 1);
@@ -99,7 +100,8 @@ KERNEL(running_moments) {
 
 namespace tessera::cuda::detail {
 
-/// Elements per channel of what a pass takes its statistics over: the batch, the micro-batch that it works on, or its shard's samples.
+/// Elements per channel of what a pass takes its statistics over: the batch, the micro-batch that it works on, or its
+/// shard's samples.
 double channel_count(const shard_call& s);
 
 /// cuDNN's batch norm of a whole shard, its extents and type.
@@ -114,7 +116,8 @@ void norm_forward(const shard_call& s);
 
 void norm_backward(const shard_call& s);
 
-/// Running statistics follow those of the batch, which are the sum of its micro-batches' there, or those of the first shard of samples.
+/// Running statistics follow those of the batch, which are the sum of its micro-batches' there, or those of the first
+/// shard of samples.
 void norm_update(const shard_call& s);
 
 inline bool norm_is_one_call(const op_attributes&) { return true; }

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/batch_norm.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE double channel_count(const shard_call& s) {
@@ -118,8 +120,7 @@ TESSERA_INLINE void norm_update(const shard_call& s) {
         memory.push_back(s.to.read(flag));
         n.n[5] = 1;
     }
-    s.to.launch(whole ? kernels::running_moments : kernels::running_statistics,
-                static_cast<std::vector<memory_use>&&>(memory), n, n.n[0]);
+    s.to.launch(whole ? kernels::running_moments : kernels::running_statistics, std::move(memory), n, n.n[0]);
 }
 
 } // namespace tessera::cuda::detail

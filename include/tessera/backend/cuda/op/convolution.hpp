@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of images and of volumes. One whose window is one element is a product of matrices. A shard of planes, rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is
-// copied into a padded array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution,
-// whose channels lie apart.
+// Convolutions of images and of volumes. One whose window is one element is a product of matrices. A shard of planes,
+// rows or columns has padding on one side alone, and cuDNN pads both sides alike: such a shard is copied into a padded
+// array first (or its gradient out of one). So is a shard of the input channels of a grouped convolution, whose
+// channels lie apart.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -33,8 +34,8 @@ KERNEL(add_bias_bf16) {
 
 namespace tessera::cuda::detail {
 
-/// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the padding before the tile, on
-/// both sides, makes as many windows.
+/// True where a convolution's shard may have an input tile of this region in place of exactly what it touches: the
+/// padding before the tile, on both sides, makes as many windows.
 bool windows_fit(const op_attributes& all, const description& d, const interval* ranges, const box& tile);
 
 /// The input of a shard's convolution as cuDNN is to see it.
@@ -52,8 +53,8 @@ struct convolution_input {
 /// Copies the input out of its tile into the staged array; `back`: its gradient into the tile.
 void copy_staged(const shard_call& s, const convolution_input& x, memory_use from, memory_use to, bool back);
 
-/// The box from the tile into the staged array: of samples, groups, channels and what the window walks over, or, where that is one dimension more
-/// than a box has, of one sample.
+/// The box from the tile into the staged array: of samples, groups, channels and what the window walks over, or, where
+/// that is one dimension more than a box has, of one sample.
 void set_staging(convolution_input& x, const window_place& w, const index_t* extent, index_t samples, index_t groups,
                  index_t in, index_t in_apart, index_t channels);
 
@@ -62,8 +63,9 @@ convolution convolution_of(const shard_call& s, const window_place& w, convoluti
 /// The value of the input, staged where it must be.
 memory_use convolution_value(const shard_call& s, const convolution_input& x);
 
-/// True where a convolution is a product of matrices for every sample: a window of one element, whose planes lie as cublasLt
-/// reads fast. Of the gradient of the weights, which are summed over the samples afterwards, where these sums are small.
+/// True where a convolution is a product of matrices for every sample: a window of one element, whose planes lie as
+/// cublasLt reads fast. Of the gradient of the weights, which are summed over the samples afterwards, where these sums
+/// are small.
 bool is_product(const convolution& c, convolution::direction way);
 
 /// The product that is such a convolution. A plane is a column of cublasLt's, so that x and y are their own transposes.

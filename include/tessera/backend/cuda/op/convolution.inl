@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/convolution.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE bool windows_fit(const op_attributes& all, const description& d, const interval* ranges,
@@ -212,7 +214,7 @@ TESSERA_INLINE void add_convolution(const shard_call& s, convolution c, convolut
     if (c.workspace > 0) {
         memory.push_back(s.to.take(c.workspace));
     }
-    s.to.add(c, static_cast<std::vector<memory_use>&&>(memory));
+    s.to.add(c, std::move(memory));
 }
 
 TESSERA_INLINE void add_activated(const shard_call& s, convolution c, memory_use x, memory_use w, memory_use y) {
@@ -221,7 +223,7 @@ TESSERA_INLINE void add_activated(const shard_call& s, convolution c, memory_use
     if (c.workspace > 0) {
         memory.push_back(s.to.take(c.workspace));
     }
-    s.to.add(activated_convolution{c}, static_cast<std::vector<memory_use>&&>(memory));
+    s.to.add(activated_convolution{c}, std::move(memory));
 }
 
 TESSERA_INLINE void convolution_bias(const shard_call& s) {

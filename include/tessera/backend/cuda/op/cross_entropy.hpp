@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax cross-entropy, nest by nest, of a shard of the classes. Logits are [samples, classes, plane]; a row is a sample's pixel. n: as in
-// kernels/rows.hpp.
+// Softmax cross-entropy, nest by nest, of a shard of the classes. Logits are [samples, classes, plane]; a row is a
+// sample's pixel. n: as in kernels/rows.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -17,7 +17,8 @@ inline constexpr kernel softmax_gradient{"softmax_gradient", true};
 // clang-format off
 TESSERA_DEVICE_CODE(cross_entropy_code,
 
-/// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima, sums, to.
+/// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima,
+/// sums, to.
 template <class T>
 __device__ void row_loss_of(const arguments& a) {
     for (long long row = first_index(); row < a.n[0] * a.n[2]; row += index_step()) {
@@ -25,7 +26,8 @@ __device__ void row_loss_of(const arguments& a) {
         float loss = 0.0f;
         if (k >= 0 && k < a.n[1]) {
             const float x = pointer<const T>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
-            loss = logf(pointer<const float>(a, 3)[row]) + (pointer<const float>(a, 2)[row] - x); // an offset of all logits cancels
+            // an offset of all logits cancels
+            loss = logf(pointer<const float>(a, 3)[row]) + (pointer<const float>(a, 2)[row] - x);
         }
         pointer<float>(a, 4)[row] = loss;
     }
@@ -63,7 +65,8 @@ TYPED_KERNEL(softmax_gradient)
 
 namespace tessera::cuda::detail {
 
-/// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a sample.
+/// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a
+/// sample.
 kernel_numbers class_numbers(const shard_call& s);
 
 void cross_entropy_forward(const shard_call& s);

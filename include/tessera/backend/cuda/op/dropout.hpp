@@ -21,8 +21,8 @@ __device__ inline unsigned long long mix(unsigned long long z) {
     return z ^ (z >> 31U);
 }
 
-/// Dropout of values or of gradients, by the global index. at: from, to, step. n: 5 extents of the tile, 5 global origins, 5 steps
-/// of the mask's index, operator, per cent. f: factor of what is kept.
+/// Dropout of values or of gradients, by the global index. at: from, to, step. n: 5 extents of the tile, 5 global
+/// origins, 5 steps of the mask's index, operator, per cent. f: factor of what is kept.
 template <class T>
 __device__ void dropout_of(const arguments& a) {
     const T* from = pointer<const T>(a, 0);
@@ -52,7 +52,8 @@ TYPED_KERNEL(dropout)
 
 namespace tessera::cuda::detail {
 
-/// Forward and backward alike. The mask's index is that of the element, of the sample's channel, or of the sample, in the whole tensor.
+/// Forward and backward alike. The mask's index is that of the element, of the sample's channel, or of the sample, in
+/// the whole tensor.
 void drop(const shard_call& s, op::dropped_unit unit, memory_use from, memory_use to);
 
 template <op::dropped_unit Unit>

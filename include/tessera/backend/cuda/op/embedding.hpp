@@ -18,8 +18,8 @@ inline constexpr kernel table_gradient{"table_gradient", true};
 // clang-format off
 TESSERA_DEVICE_CODE(embedding_code,
 
-/// The rows of the tokens that lie in the shard's part of the table, 0 for others. at: tokens, table, y. n of both: tokens, columns,
-/// rows of the part, number of its first row.
+/// The rows of the tokens that lie in the shard's part of the table, 0 for others. at: tokens, table, y. n of both:
+/// tokens, columns, rows of the part, number of its first row.
 template <class T>
 __device__ void look_up_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers of experts as products of cublasLt, a batch of all experts of the shard for every sample, and the routes of tokens.
-// The kernels give out slots of experts (op/expert.hpp): a block for each sample, a thread for each expert, which gives out its own slots.
-// n of both: tokens and experts of the sample, slots of an expert, choices of a token; first and count of the shard's tokens; the same
-// of its experts; 1 where gates are written instead of ones.
+// Linear layers of experts as products of cublasLt, a batch of all experts of the shard for every sample, and the
+// routes of tokens. The kernels give out slots of experts (op/expert.hpp): a block for each sample, a thread for each
+// expert, which gives out its own slots. n of both: tokens and experts of the sample, slots of an expert, choices of a
+// token; first and count of the shard's tokens; the same of its experts; 1 where gates are written instead of ones.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -108,8 +108,8 @@ struct expert_extents {
     explicit expert_extents(const shard_call& s);
 };
 
-/// Adds m for every expert: the matrices of expert e and sample n are `expert` * e + `sample` * n elements into their memories. The
-/// samples of a single expert are rows of one matrix.
+/// Adds m for every expert: the matrices of expert e and sample n are `expert` * e + `sample` * n elements into their
+/// memories. The samples of a single expert are rows of one matrix.
 void add_expert_products(const shard_call& s, const expert_extents& e, matrix_product m, const memory_use (&memory)[3],
                          const index_t (&expert)[3], const index_t (&sample)[3]);
 
@@ -121,7 +121,7 @@ memory_use by_expert(const shard_call& s, const expert_extents& e, memory_use ro
 
 void expert_backward(const shard_call& s);
 
-// ---- routes ----------------------------------------------------------------------------------------------------------
+// ---- routes ---------------------------------------------------------------------------------------------------------
 
 kernel_numbers route_numbers(const shard_call& s);
 

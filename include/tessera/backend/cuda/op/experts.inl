@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/experts.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE expert_extents::expert_extents(const shard_call& s)
@@ -38,7 +40,7 @@ TESSERA_INLINE void add_expert_products(const shard_call& s, const expert_extent
         if (m.workspace > 0) {
             parts.push_back(workspace);
         }
-        s.to.add(m, static_cast<std::vector<memory_use>&&>(parts));
+        s.to.add(m, std::move(parts));
     }
 }
 

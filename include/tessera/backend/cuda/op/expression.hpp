@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are expressions: kernels whose text follows from them. Rows of those of the library that are no vendor's calls are made by
-// expression_row(); one of one's own has its row here when it is first asked for.
+// Operators that are expressions: kernels whose text follows from them. Rows of those of the library that are no
+// vendor's calls are made by expression_row(); one of one's own has its row here when it is first asked for.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

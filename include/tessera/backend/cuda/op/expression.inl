@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/expression.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE std::int64_t dimensions_of(const shard_call& s, int o) {
@@ -54,7 +56,7 @@ TESSERA_INLINE void launch_expression(const shard_call& s, const kernel& k, int 
         numbers.f[a] = attributes.number[a];
     }
     numbers.f[expression::most_attributes] = f.loss ? s.call.loss_scale : 0;
-    s.to.launch(k, static_cast<std::vector<memory_use>&&>(memory), numbers, count);
+    s.to.launch(k, std::move(memory), numbers, count);
 }
 
 TESSERA_INLINE std::string identifier_of(std::string_view name) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows taken and put together by index. Each element has a thread, which adds in the order of the rows: no atomic sums, the same bits each time.
+// Rows taken and put together by index. Each element has a thread, which adds in the order of the rows: no atomic sums,
+// the same bits each time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/op/gather.hpp"
+
+#include <utility>
 
 namespace tessera::cuda::kernels {
 
@@ -16,7 +19,8 @@ inline constexpr kernel scatter_backward{"scatter_backward", true};
 // clang-format off
 TESSERA_DEVICE_CODE(gather_code,
 
-/// n of all: samples, rows of y, channels, rows of x, first row of x (gather) or of y (scatter), 0 sum, 1 mean, 2 maximum. at: x, index, y.
+/// n of all: samples, rows of y, channels, rows of x, first row of x (gather) or of y (scatter), 0 sum, 1 mean, 2
+/// maximum. at: x, index, y.
 template <class T>
 __device__ void gather_forward_of(const arguments& a) {
     for (long long i = first_index(); i < a.n[0] * a.n[1] * a.n[2]; i += index_step()) {
@@ -140,8 +144,8 @@ void index_backward(const shard_call& s) {
     if (n.n[5] == op::scatter_attributes::max) {
         memory.push_back(s.value(s.input()));
     }
-    s.to.launch(Scatters ? kernels::scatter_backward : kernels::gather_backward,
-                static_cast<std::vector<memory_use>&&>(memory), n, s.volume(s.input()));
+    s.to.launch(Scatters ? kernels::scatter_backward : kernels::gather_backward, std::move(memory), n,
+                s.volume(s.input()));
 }
 
 } // namespace tessera::cuda::detail

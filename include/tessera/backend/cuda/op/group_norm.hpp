@@ -16,8 +16,8 @@ inline constexpr kernel group_input_gradient{"group_input_gradient", true};
 // clang-format off
 TESSERA_DEVICE_CODE(group_norm_code,
 
-/// The channel, among the shard's, of element `i` of a row. n of all of group norm: rows, elements of a row, elements of a channel's plane, groups
-/// of a sample. f: elements of a whole row, epsilon.
+/// The channel, among the shard's, of element `i` of a row. n of all of group norm: rows, elements of a row, elements
+/// of a channel's plane, groups of a sample. f: elements of a whole row, epsilon.
 struct channel_in_groups {
     __device__ static long long of(const arguments& a, long long row, long long i) {
         return (row % a.n[3]) * (a.n[1] / a.n[2]) + i / a.n[2];
@@ -32,7 +32,8 @@ template <class T>
 __device__ void group_statistics_gradient_of(const arguments& a) { row_statistics_gradient<T, channel_in_groups>(a); }
 TYPED_KERNEL(group_statistics_gradient)
 
-/// The sum of dy * normalized x of every channel, or (n[4]) of dy alone: a block for each. at: dy, x, statistics, to[channels].
+/// The sum of dy * normalized x of every channel, or (n[4]) of dy alone: a block for each. at: dy, x, statistics,
+/// to[channels].
 template <class T>
 __device__ void group_scale_gradient_of(const arguments& a) {
     __shared__ double shared[256];

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/linear.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE void linear_forward(const shard_call& s) {
@@ -21,7 +23,7 @@ TESSERA_INLINE void linear_forward(const shard_call& s) {
     if (m.bias) {
         memory.push_back(s.factor(s.parameter(1)));
     }
-    add_product(s, m, static_cast<std::vector<memory_use>&&>(memory));
+    add_product(s, m, std::move(memory));
 }
 
 TESSERA_INLINE void linear_backward(const shard_call& s) {
@@ -50,7 +52,7 @@ TESSERA_INLINE void linear_backward(const shard_call& s) {
         if (m.sums) {
             memory.push_back(s.gradient_to(s.parameter(1)));
         }
-        add_product(s, m, static_cast<std::vector<memory_use>&&>(memory));
+        add_product(s, m, std::move(memory));
         if (m.sums) {
             return;
         }

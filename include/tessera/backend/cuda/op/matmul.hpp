@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two activations, a matrix for every sample and head. Heads are never moved in memory: where they lie side by side in
-// the channels, they are matrices of a batch with a leading dimension.
+// Products of two activations, a matrix for every sample and head. Heads are never moved in memory: where they lie side
+// by side in the channels, they are matrices of a batch with a leading dimension.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -36,9 +36,9 @@ matmul_extents extents_of_matmul(const shard_call& s);
 
 matrix_side side_of(const shard_call& s, int o, memory_use memory, bool transposed);
 
-/// to[rows, columns] = scale * x[rows, summed] y[summed, columns] of all samples and heads. cublasLt counts columns first, so its first
-/// factor is y. A batch has one distance between its matrices: samples and heads together where that is so in all three
-/// operands, else the more numerous of them, in as many calls as there are of the other.
+/// to[rows, columns] = scale * x[rows, summed] y[summed, columns] of all samples and heads. cublasLt counts columns
+/// first, so its first factor is y. A batch has one distance between its matrices: samples and heads together where
+/// that is so in all three operands, else the more numerous of them, in as many calls as there are of the other.
 void add_products(const shard_call& s, const matmul_extents& e, const matrix_side& x, const matrix_side& y,
                   const matrix_side& to);
 

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/matmul.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE matmul_extents extents_of_matmul(const shard_call& s) {
@@ -76,7 +78,7 @@ TESSERA_INLINE void add_products(const shard_call& s, const matmul_extents& e, c
         if (m.workspace > 0) {
             memory.push_back(workspace);
         }
-        s.to.add(m, static_cast<std::vector<memory_use>&&>(memory));
+        s.to.add(m, std::move(memory));
     }
 }
 
@@ -104,7 +106,8 @@ TESSERA_INLINE void matmul_backward(const shard_call& s) {
             s.to.add(memory_clear{}, {to});
         }
         const matrix_side target = side_of(s, o, to, false);
-        // The gradient of the output comes first where it holds the rows of the result, as it does for x as it is and y transposed.
+        // The gradient of the output comes first where it holds the rows of the result, as it does for x as it is and y
+        // transposed.
         const bool output_first = transposed[k] == (k == 1);
         const matrix_side dz = side_of(s, s.output(), s.gradient(s.output()), transposed[k]);
         const matrix_side factor = side_of(s, other, s.value(other), output_first == (transposed[1 - k] == (k == 1)));

@@ -20,8 +20,8 @@ inline constexpr kernel set_zeros{"set_zeros", true};
 // clang-format off
 TESSERA_DEVICE_CODE(move_code,
 
-/// A thread for each element that is written. at: from, to. n: 5 counts, 5 strides of from, 5 of to, first element of from, of to, how many of the loops
-/// give an element of `to` each; over the others elements are added up.
+/// A thread for each element that is written. at: from, to. n: 5 counts, 5 strides of from, 5 of to, first element of
+/// from, of to, how many of the loops give an element of `to` each; over the others elements are added up.
 template <class T>
 __device__ void move_elements_of(const arguments& a) {
     const T* from = pointer<const T>(a, 0) + a.n[15];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written as loop nests: kernels whose text follows from them, made when an operator is first asked for.
+// Operators that are written as loop nests: kernels whose text follows from them, made when an operator is first asked
+// for.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/nest.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE const nest_program& nest_program_of(const shard_call& s) {
@@ -77,9 +79,9 @@ TESSERA_INLINE void launch_nest(const shard_call& s, const nests::program& p, co
     }
     constexpr index_t few = 65536; // elements, for which a thread each does not fill a GPU
     if (text.reduces() && points >= (elements < few ? 32 : 256)) {
-        s.to.launch_blocks(k.by_block, static_cast<std::vector<memory_use>&&>(memory), n, elements, points);
+        s.to.launch_blocks(k.by_block, std::move(memory), n, elements, points);
     } else {
-        s.to.launch(k.by_thread, static_cast<std::vector<memory_use>&&>(memory), n, elements);
+        s.to.launch(k.by_thread, std::move(memory), n, elements);
     }
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of images and of volumes. Their kernels take windows of shards: any padding on any side, dilation, and gradients that are gathered, so that
-// no two threads add to one element. n of all of them: planes, rows and columns of the tile of x, rows and columns of that of y, the tile row and
-// column of x at which the first window begins (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if padding
-// counts, then the same six numbers of the depth: an image is a volume of depth 1. Every element of x that a window covers is in the tile.
-// Gradients of images are made by blocks (see cut_pool()), each for some rows and columns of a plane, or for several
-// whole planes: n[21] planes, n[22] rows, n[23] columns of a block; n[24], n[25] blocks along rows and columns; n[26],
-// n[27] the most windows that touch a block, along rows and columns; n[28], n[29] how far the windows that cover an
-// element are apart, in windows; n[30] rows, n[31] rows of windows that a thread takes at once; n[32], n[33] how many
-// such stacks a block has of a plane; n[34] to n[37] what quotient() takes for n[32], n[23], n[33] and n[27]. Where one
-// element is in more windows than a block has room for, an image's kernel is that of volumes.
+// Pools of images and of volumes. Their kernels take windows of shards: any padding on any side, dilation, and
+// gradients that are gathered, so that no two threads add to one element. n of all of them: planes, rows and columns of
+// the tile of x, rows and columns of that of y, the tile row and column of x at which the first window begins
+// (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if padding counts, then
+// the same six numbers of the depth: an image is a volume of depth 1. Every element of x that a window covers is in the
+// tile. Gradients of images are made by blocks (see cut_pool()), each for some rows and columns of a plane, or for
+// several whole planes: n[21] planes, n[22] rows, n[23] columns of a block; n[24], n[25] blocks along rows and columns;
+// n[26], n[27] the most windows that touch a block, along rows and columns; n[28], n[29] how far the windows that cover
+// an element are apart, in windows; n[30] rows, n[31] rows of windows that a thread takes at once; n[32], n[33] how
+// many such stacks a block has of a plane; n[34] to n[37] what quotient() takes for n[32], n[23], n[33] and n[27].
+// Where one element is in more windows than a block has room for, an image's kernel is that of volumes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -102,7 +103,8 @@ __device__ void pool3d_forward_of(const arguments& a) {
 }
 TYPED_KERNEL(pool3d_forward)
 
-/// True where `place` is that of the first of the largest elements of the window at `at`, in row-major order, or of the last NaN.
+/// True where `place` is that of the first of the largest elements of the window at `at`, in row-major order, or of the
+/// last NaN.
 template <class T>
 __device__ bool is_first_maximum(const window& w, const T* x, const three& at, long long place) {
     long long best = -1;
@@ -266,9 +268,9 @@ __device__ int first_maximum(const T* x, const side& h, const side& w, int top, 
     return best;
 }
 
-/// The same of a square window without gaps, all of it loaded at once. In place of padding there is the nearest element,
-/// which is of the window, too: a second time, next to the first, it changes neither which of the largest comes first
-/// nor which NaN last.
+/// The same of a square window without gaps, all of it loaded at once. In place of padding there is the nearest
+/// element, which is of the window, too: a second time, next to the first, it changes neither which of the largest
+/// comes first nor which NaN last.
 template <int Size, class T>
 __device__ int first_of_square(const T* x, const side& h, const side& w, int top, int left) {
     if (top + Size <= 0 || top >= h.in || left + Size <= 0 || left >= w.in) {
@@ -426,7 +428,8 @@ __device__ void pool_average_backward_of(const arguments& a) {
 }
 TYPED_KERNEL(pool_average_backward)
 
-/// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx. n: count, plane. f: factor.
+/// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx. n: count, plane. f:
+/// factor.
 template <class T>
 __device__ void spread_of(const arguments& a) {
     const T* dy = pointer<const T>(a, 0);
@@ -454,8 +457,9 @@ bool has_small_planes(const kernel_numbers& k);
 inline constexpr index_t most_pool_windows = 2048; ///< that touch a block
 inline constexpr index_t most_pool_side = 256;     ///< of rows, and of columns, of a block
 
-/// Adds the numbers of blocks, of at least so many elements where there are as many. They are large, so that few windows
-/// touch two of them, but where that would leave a GPU idle. Returns how many there are, 0 where none can be made.
+/// Adds the numbers of blocks, of at least so many elements where there are as many. They are large, so that few
+/// windows touch two of them, but where that would leave a GPU idle. Returns how many there are, 0 where none can be
+/// made.
 index_t cut_pool(kernel_numbers& k, index_t least = 512);
 
 /// The kernel of images by blocks, or that of volumes.
@@ -467,12 +471,14 @@ void pool_forward(const shard_call& s, bool average);
 inline void max_pool_forward(const shard_call& s) { pool_forward(s, false); }
 inline void average_pool_forward(const shard_call& s) { pool_forward(s, true); }
 
-/// Kernels of our own: cuDNN's need the output, which the plan has freed, and do not say which of several maxima they take.
+/// Kernels of our own: cuDNN's need the output, which the plan has freed, and do not say which of several maxima they
+/// take.
 void max_pool_backward(const shard_call& s);
 
 void average_pool_backward(const shard_call& s);
 
-/// One window that is the whole tile, scaled from the tile's mean to its part of the plane's. The planes of a volume are rows of one image.
+/// One window that is the whole tile, scaled from the tile's mean to its part of the plane's. The planes of a volume
+/// are rows of one image.
 void global_pool_forward(const shard_call& s);
 
 void global_pool_backward(const shard_call& s);

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/cuda/op/pooling.hpp"
 
+#include <utility>
+
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average) {
@@ -91,11 +93,11 @@ TESSERA_INLINE void pool_backward(const shard_call& s, const window_place& w, bo
     kernel_numbers n = pool_numbers(s, w, average);
     const index_t blocks = w.a.dimensions == 3 ? 0 : cut_pool(n);
     if (blocks == 0) {
-        s.to.launch(of_volumes, static_cast<std::vector<memory_use>&&>(memory), n, s.volume(s.input()));
+        s.to.launch(of_volumes, std::move(memory), n, s.volume(s.input()));
         return;
     }
     const index_t work = n.n[21] * std::max(n.n[22] * n.n[23], n.n[26] * n.n[27]);
-    s.to.launch_blocks(of_images, static_cast<std::vector<memory_use>&&>(memory), n, blocks, work);
+    s.to.launch_blocks(of_images, std::move(memory), n, blocks, work);
 }
 
 TESSERA_INLINE void pool_forward(const shard_call& s, bool average) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA backend offers for one operator: its row in the table (table.hpp), at the end of the file that has its code.
+// What the CUDA backend offers for one operator: its row in the table (table.hpp), at the end of the file that has its
+// code.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,8 +19,8 @@ inline constexpr int whole_operator = 1;
 
 using composing_function = void (*)(const shard_call&);
 
-/// Null: there is no such pass. Calls are named as function_of() names them, one after the other, "-" where a pass makes none: those of a whole shard
-/// in fp32. Each row serves all precisions unless it says so.
+/// Null: there is no such pass. Calls are named as function_of() names them, one after the other, "-" where a pass
+/// makes none: those of a whole shard in fp32. Each row serves all precisions unless it says so.
 struct operator_row {
     const op_record*
         of; ///< null in a row that an operator of one's own brings: op_record{..., .rows = {{"cuda", &row}}}
@@ -49,7 +50,8 @@ struct operator_row {
                                                                                             : backward;
     }
     constexpr bool offers(pass what, precision math) const {
-        // g++ does not compare addresses while it compiles for sanitizers; networks ask of forward and backward, which every row has.
+        // g++ does not compare addresses while it compiles for sanitizers; networks ask of forward and backward, which
+        // every row has.
         return math <= most && ((std::is_constant_evaluated() && what != pass::update) || composes(what) != nullptr);
     }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations of rows, nest by nest: a split leaves partial results between the nests. Layer norm, and group norm with a group of a sample's
-// channels for a row. cuDNN's classic interface has none of them.
+// Normalizations of rows, nest by nest: a split leaves partial results between the nests. Layer norm, and group norm
+// with a group of a sample's channels for a row. cuDNN's classic interface has none of them.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax. One whose rows are whole is a call of cuDNN; nest by nest, a split leaves partial results between the nests, for which no vendor call
-// exists.
+// Softmax. One whose rows are whole is a call of cuDNN; nest by nest, a split leaves partial results between the nests,
+// for which no vendor call exists.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table on CUDA: which call does each pass of each operator, and why it is not a vendor's where it is not. An operator is its file in
-// this folder and its lines here. Pools that are dilated or, in a shard of rows, padded on one side are a kernel of our own forward, too; in bf16 so
-// are additions, products and biases, whose parameters stay fp32. A test holds the table against the calls that the rows of the operator table make.
+// The operator table on CUDA: which call does each pass of each operator, and why it is not a vendor's where it is not.
+// An operator is its file in this folder and its lines here. Pools that are dilated or, in a shard of rows, padded on
+// one side are a kernel of our own forward, too; in bf16 so are additions, products and biases, whose parameters stay
+// fp32. A test holds the table against the calls that the rows of the operator table make.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -114,7 +115,8 @@ constexpr const operator_row* row_of(const op_record& of) {
 /// The same, or the one that an operator of one's own brings, or that of its expression or of its loop nests.
 const operator_row* row_of(const op_attributes& a);
 
-/// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when its plan is bound.
+/// Whether the backend computes a pass of an operator in a precision. A shard may still be refused for its size when
+/// its plan is bound.
 constexpr bool supports(const op_record& of, pass what, precision math) {
     for (const operator_row* r : operator_rows) {
         if (same_operator(*r->of, of)) {
@@ -134,11 +136,12 @@ std::string precisions_of(const operator_row& r);
 /// Why there is no row of an operator with the pass in that precision, for `layer`, its name in the network.
 error refusal_of(const op_record& of, pass what, const std::string& layer);
 
-/// The row of operator `op` of a graph, which has the pass in the operator's precision. Throws tessera::error where there is none.
+/// The row of operator `op` of a graph, which has the pass in the operator's precision. Throws tessera::error where
+/// there is none.
 const operator_row& offered_row(const graph_view& g, int op, pass what);
 
-/// Throws tessera::error for a network with an operator that the table has not and the backend has, whose kernels are not compiled, and for one that has the name
-/// of another.
+/// Throws tessera::error for a network with an operator that the table has not and the backend has, whose kernels are
+/// not compiled, and for one that has the name of another.
 void require_kernels_of(row_table rows, const graph_view& g);
 
 /// The table as text, a line for each operator.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolutions: cuDNN's convolution from their output to their input with its passes exchanged, backward data being their
-// forward. Where a shard has unlike padding on its two sides (a window longer than the stride), its output is padded in scratch.
+// Transposed convolutions: cuDNN's convolution from their output to their input with its passes exchanged, backward
+// data being their forward. Where a shard has unlike padding on its two sides (a window longer than the stride), its
+// output is padded in scratch.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +10,8 @@
 
 namespace tessera::cuda::detail {
 
-/// That convolution: its x is the operator's output, its y the operator's input. `x.out_of_tile` leads from the tile to the padded array.
+/// That convolution: its x is the operator's output, its y the operator's input. `x.out_of_tile` leads from the tile to
+/// the padded array.
 convolution transposed_of(const shard_call& s, convolution_input& x);
 
 void transposed_forward(const shard_call& s);

@@ -29,8 +29,8 @@ struct linear_taps {
     }
 };
 
-/// at: x, y. n of both: planes, rows and columns of y, their first ones, rows and columns of x, their first ones, height and width of the whole input,
-/// factors of both.
+/// at: x, y. n of both: planes, rows and columns of y, their first ones, rows and columns of x, their first ones,
+/// height and width of the whole input, factors of both.
 template <class T>
 __device__ void bilinear_forward_of(const arguments& a) {
     const T* x = pointer<const T>(a, 0);

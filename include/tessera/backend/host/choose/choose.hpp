@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every compute task of a plan is done on the host, and the memory format of every parameter: the choice whose measured (or
-// estimated) times, those of the reorders between unlike formats included, add up to the least.
+// How every compute task of a plan is done on the host, and the memory format of every parameter: the choice whose
+// measured (or estimated) times, those of the reorders between unlike formats included, add up to the least.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/choose/choose.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE void chooser::choose() {
@@ -25,7 +27,7 @@ TESSERA_INLINE void chooser::choose() {
                 total[k] += how_ == tuning::measure ? measured[k] : estimate(c, l.options[k]);
             }
         }
-        costs_.push_back(static_cast<std::vector<double>&&>(total));
+        costs_.push_back(std::move(total));
     }
     double best = -1;
     std::vector<int> winner;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the choice of implementations and formats for a plan on the host knows: tasks that are computed alike, and what passes between them. The
-// choice itself stands in choose.hpp.
+// What the choice of implementations and formats for a plan on the host knows: tasks that are computed alike, and what
+// passes between them. The choice itself stands in choose.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -9,7 +9,8 @@
 
 namespace tessera::host::detail {
 
-/// Tasks that are computed alike: a pass of an operator, or both passes where the backward one reads what forward left behind.
+/// Tasks that are computed alike: a pass of an operator, or both passes where the backward one reads what forward left
+/// behind.
 struct group {
     int op = -1;
     pass what = pass::forward;
@@ -34,8 +35,8 @@ struct reader {
     shape extents; ///< as the reader sees them: behind a flatten not the writer's
     bool renamed = false;
 };
-/// A tile with who writes it (no group: it is written plain) and who reads it; or a parameter with those that read it and those that
-/// write contributions to its gradient.
+/// A tile with who writes it (no group: it is written plain) and who reads it; or a parameter with those that read it
+/// and those that write contributions to its gradient.
 struct passed {
     place writer;
     shape extents;

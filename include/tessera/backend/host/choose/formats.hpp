@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes between tasks in which memory format on the host, what its reorders cost, and the formats in which parameters are stored.
+// What passes between tasks in which memory format on the host, what its reorders cost, and the formats in which
+// parameters are stored.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

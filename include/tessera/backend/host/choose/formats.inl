@@ -77,8 +77,8 @@ TESSERA_INLINE passed& chooser::parameter(int tensor, const box& part) {
     return passed_.back();
 }
 
-/// The format that a parameter's region must have, or -1. Where norms of whole parameters are taken, regions that overlap others stay plain: which elements
-/// others count is said in indices.
+/// The format that a parameter's region must have, or -1. Where norms of whole parameters are taken, regions that
+/// overlap others stay plain: which elements others count is said in indices.
 TESSERA_INLINE int chooser::stored_format(int tensor, const box& part) const {
     for (std::size_t i = 0; takes_norms_ && i < p_.tiles.size(); ++i) {
         const tile& x = p_.tiles[i];

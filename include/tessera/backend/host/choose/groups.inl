@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/choose/groups.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE bool backward_follows_forward(const operator_rows& rows, const op_attributes& a) {
@@ -89,7 +91,7 @@ TESSERA_INLINE void chooser::align(group& x) {
         if (kept[i].empty()) { // nothing in common: plain loops can do anything
             add_plain_candidates(call(p_.tasks[at(x.legs[i].tasks[0])]), kept[i]);
         }
-        x.legs[i].options = static_cast<std::vector<candidate>&&>(kept[i]);
+        x.legs[i].options = std::move(kept[i]);
     }
 }
 

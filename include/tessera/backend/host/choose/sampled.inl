@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/choose/sampled.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE sample_numbers::sample_numbers() {
@@ -121,8 +123,11 @@ TESSERA_INLINE void sampled_sum::visit(int k) {
     index_t rest = element_[s.equation] - a.offset;
     index_t coefficient = 1;
     for (const affine::term& x : a.terms) {
-        x.loop == s.loop ? static_cast<void>(coefficient = x.coefficient)
-                         : static_cast<void>(rest -= x.coefficient * at_[x.loop]);
+        if (x.loop == s.loop) {
+            coefficient = x.coefficient;
+        } else {
+            rest -= x.coefficient * at_[x.loop];
+        }
     }
     if (rest % coefficient == 0 && rest / coefficient >= range.begin && rest / coefficient < range.end) {
         at_[s.loop] = rest / coefficient;
@@ -399,7 +404,7 @@ TESSERA_INLINE bool keeps_elements(const format_table& table, const reorder_call
         buffer next(table.bytes(f, r.extents, element::f32));
         const buffer scratch(reorder_scratch(table, one));
         make_reorder(table, one, now.data(), next.data(), scratch.data(), stream)->run({});
-        now = static_cast<buffer&&>(next);
+        now = std::move(next);
         in = f;
     }
     return std::memcmp(now.data(), plain.data(), static_cast<std::size_t>(bytes)) == 0;

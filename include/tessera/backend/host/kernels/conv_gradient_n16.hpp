@@ -59,7 +59,8 @@ struct count_reaching {
     void operator()(int, int) const noexcept { ++total; }
 };
 
-/// Time of one inner row of backward data: a tile of several columns also computes the taps that only some of them have.
+/// Time of one inner row of backward data: a tile of several columns also computes the taps that only some of them
+/// have.
 struct gradient_time {
     const conv_shape& s;
     int parts;
@@ -171,8 +172,8 @@ inline void conv_backward_data(const float* dy, const float* weights, float* dx,
     }
 }
 
-/// dw (OIHW) and db = the gradients summed over all samples, added to what is there when accumulate. db may be nullptr. The
-/// padding samples of dy must be zero.
+/// dw (OIHW) and db = the gradients summed over all samples, added to what is there when accumulate. db may be nullptr.
+/// The padding samples of dy must be zero.
 inline void conv_backward_weights(const float* x, const float* dy, float* dw, float* db, const conv_shape& s,
                                   bool accumulate, void* scratch) noexcept {
     const int window = s.kernel_h * s.kernel_w;

@@ -5,9 +5,9 @@
 #include "limits.hpp"
 #include "vector.hpp"
 
-/// Convolutions on sample-blocked tensors [ceil(N/16)][C][H][W][16]; shapes and scratch sizes are in shapes.hpp, what the kernels
-/// cannot do in limits.hpp. Scratch is only used during a call, except that packed weights stay in it. conv_gradient_n16.hpp has the
-/// backward passes.
+/// Convolutions on sample-blocked tensors [ceil(N/16)][C][H][W][16]; shapes and scratch sizes are in shapes.hpp, what
+/// the kernels cannot do in limits.hpp. Scratch is only used during a call, except that packed weights stay in it.
+/// conv_gradient_n16.hpp has the backward passes.
 namespace tessera::host::kernels {
 
 namespace detail {
@@ -25,8 +25,8 @@ namespace detail {
     return portable::listed_tiles();
 }
 
-/// Weights for tiles of `group` rows: packed[group][outer][inner][row] = weights[row * row_stride + outer * outer_stride +
-/// inner]. The last group repeats the last row.
+/// Weights for tiles of `group` rows: packed[group][outer][inner][row] = weights[row * row_stride + outer *
+/// outer_stride + inner]. The last group repeats the last row.
 inline void pack_rows(const float* weights, float* packed, int rows, int group, std::ptrdiff_t row_stride, int outer,
                       std::ptrdiff_t outer_stride, int inner) noexcept {
     for (int first = 0; first < rows; first += group)
@@ -89,8 +89,8 @@ inline constexpr int operand_bytes = 40 * 1024;
 
 } // namespace detail
 
-/// y = conv(x, weights) + bias, then clipped at zero when relu. bias may be nullptr. pack = false reuses the weights that an
-/// earlier call with this scratch, these weights and this shape (blocks aside) has packed.
+/// y = conv(x, weights) + bias, then clipped at zero when relu. bias may be nullptr. pack = false reuses the weights
+/// that an earlier call with this scratch, these weights and this shape (blocks aside) has packed.
 inline void conv_forward(const float* x, const float* weights, const float* bias, float* y, const conv_shape& s,
                          bool relu, bool pack, void* scratch) noexcept {
     const bool copy = detail::needs_padding(s);

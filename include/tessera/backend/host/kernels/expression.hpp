@@ -7,9 +7,9 @@
 /// Kernels that are made of expressions.
 namespace tessera::host::kernels {
 
-/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs, on contiguous arrays of any format. `from`: the
-/// inputs, the result and its gradient (of a loss, one number), null where the formula does not read them, and a pointer to each attribute. `to`
-/// may be one of them. Accurate to 1e-6 of each function.
+/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs, on contiguous arrays
+/// of any format. `from`: the inputs, the result and its gradient (of a loss, one number), null where the formula does
+/// not read them, and a pointer to each attribute. `to` may be one of them. Accurate to 1e-6 of each function.
 template <const expression::formula& F, int Which>
 void run_formula(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
     switch (active_instruction_set()) {

@@ -6,8 +6,8 @@
 
 #include <climits>
 
-/// What the kernels of this folder can do. They check nothing themselves and would write past their lists: none may be offered, or called, for a
-/// shape that does not fit.
+/// What the kernels of this folder can do. They check nothing themselves and would write past their lists: none may be
+/// offered, or called, for a shape that does not fit.
 namespace tessera::host::kernels {
 
 inline constexpr int largest_side =

@@ -86,8 +86,8 @@ inline void linear_backward_data(const float* dy, const float* weights, float* d
     detail::linear_product(dy, weights, 1, s.inputs, nullptr, dx, s.blocks, s.outputs, s.inputs, false);
 }
 
-/// dw and db = the gradients summed over all samples, added to what is there when accumulate. db may be nullptr. The padding
-/// samples of dy must be zero.
+/// dw and db = the gradients summed over all samples, added to what is there when accumulate. db may be nullptr. The
+/// padding samples of dy must be zero.
 inline void linear_backward_weights(const float* x, const float* dy, float* dw, float* db, const linear_shape& s,
                                     bool accumulate, void* scratch) noexcept {
     // With the inputs side by side in a vector no sum over lanes is left.

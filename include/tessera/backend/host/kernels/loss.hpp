@@ -4,8 +4,8 @@
 
 #include "vector.hpp"
 
-/// Softmax cross entropy with integer labels. gradient = (softmax - one-hot) * gradient_scale, or nullptr; it may be the
-/// logits. losses has one element a sample. A label outside [0, classes) is undefined.
+/// Softmax cross entropy with integer labels. gradient = (softmax - one-hot) * gradient_scale, or nullptr; it may be
+/// the logits. losses has one element a sample. A label outside [0, classes) is undefined.
 namespace tessera::host::kernels {
 
 /// Plain rows [rows][classes].

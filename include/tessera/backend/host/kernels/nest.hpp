@@ -7,8 +7,9 @@
 /// Kernels of loop nests.
 namespace tessera::host::kernels {
 
-/// `count` points of a pass along its innermost loop. `from`: for each leaf (leaves_of) its numbers, or one where it does not change along the loop.
-/// By use_of(): to[i] is set, added to or made the larger; or the sum or the maximum is returned, and `to` is not used.
+/// `count` points of a pass along its innermost loop. `from`: for each leaf (leaves_of) its numbers, or one where it
+/// does not change along the loop. By use_of(): to[i] is set, added to or made the larger; or the sum or the maximum is
+/// returned, and `to` is not used.
 template <const nests::program& P, bool Backward, int K>
 double run_nest(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
     switch (active_instruction_set()) {

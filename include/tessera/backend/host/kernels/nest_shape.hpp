@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels go over a pass of loop nests: which loop is innermost, and what of the expression does not change along it. All of it is known while the
-// kernels are compiled.
+// How kernels go over a pass of loop nests: which loop is innermost, and what of the expression does not change along
+// it. All of it is known while the kernels are compiled.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

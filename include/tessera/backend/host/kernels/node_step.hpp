@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of formulas that are known when the program runs: a node, or two of which the second takes what the first makes, so that it is not stored.
+// Steps of formulas that are known when the program runs: a node, or two of which the second takes what the first
+// makes, so that it is not stored.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -34,8 +35,8 @@ enum class step_code : std::uint8_t {
 #undef TESSERA_NODE_PAIR
 };
 
-/// What a step computes, and the places, numbers of arrays, that it reads and writes. Of a pair the operands of the first node, then the other one
-/// of the second.
+/// What a step computes, and the places, numbers of arrays, that it reads and writes. Of a pair the operands of the
+/// first node, then the other one of the second.
 struct node_step {
     step_code what = step_code::constant;
     std::uint8_t to = 0;

@@ -4,8 +4,8 @@
 
 #include "vector.hpp"
 
-/// Optimizer steps on a slice of the parameters: sum the gradients of several arrays left to right, update the state, write
-/// the new weights to every destination. An element whose new weight or state would not be finite keeps both as
+/// Optimizer steps on a slice of the parameters: sum the gradients of several arrays left to right, update the state,
+/// write the new weights to every destination. An element whose new weight or state would not be finite keeps both as
 /// they are; false where there is one.
 namespace tessera::host::kernels {
 
@@ -22,7 +22,8 @@ namespace tessera::host::kernels {
     return portable::update(which, a, step);
 }
 
-/// The squares of weights and of their gradient, or, of Adam's formula with decoupled decay, of what LAMB takes from them before the rate.
+/// The squares of weights and of their gradient, or, of Adam's formula with decoupled decay, of what LAMB takes from
+/// them before the rate.
 [[nodiscard]] inline update_squares squares_of(update_formula which, const update_arrays& a,
                                                const update_step_numbers& step) noexcept {
     switch (active_instruction_set()) {

@@ -5,12 +5,13 @@
 #include "limits.hpp"
 #include "vector.hpp"
 
-/// Pooling on [planes][H][W][lanes]: blocks of samples or of channels, channels last, or planes. What is too large is in limits.hpp.
+/// Pooling on [planes][H][W][lanes]: blocks of samples or of channels, channels last, or planes. What is too large is
+/// in limits.hpp.
 namespace tessera::host::kernels {
 
-/// y = the largest element of each window (the first of equals), then clipped at zero when relu; winner = its index in the
-/// window, row by row, one byte for each element of y; nullptr where no backward pass follows. NaN is larger than everything, and the
-/// last of several wins.
+/// y = the largest element of each window (the first of equals), then clipped at zero when relu; winner = its index in
+/// the window, row by row, one byte for each element of y; nullptr where no backward pass follows. NaN is larger than
+/// everything, and the last of several wins.
 inline void max_pool_forward(const float* x, float* y, std::uint8_t* winner, const pool_shape& shape,
                              bool relu) noexcept {
     switch (active_instruction_set()) {
@@ -38,8 +39,8 @@ inline void max_pool_backward(const float* dy, const std::uint8_t* winner, float
     return portable::max_pool_backward(dy, winner, dx, shape);
 }
 
-/// y = the mean of each window; count_padding divides by the whole window, else by the elements inside the input. Global
-/// average pooling is one window as large as the plane.
+/// y = the mean of each window; count_padding divides by the whole window, else by the elements inside the input.
+/// Global average pooling is one window as large as the plane.
 inline void average_pool_forward(const float* x, float* y, const pool_shape& shape, bool count_padding) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:

@@ -10,7 +10,8 @@
 
 #include "instruction_set.hpp"
 
-/// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants. What is too large for them is in limits.hpp.
+/// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants. What is too large for them
+/// is in limits.hpp.
 namespace tessera::host::kernels {
 
 /// A convolution or its gradients. x is [blocks][in_channels][in_height][in_width][16], y likewise with out_*; weights
@@ -26,8 +27,8 @@ struct conv_shape {
     int dilation_h = 1, dilation_w = 1;
 };
 
-/// Pooling over planes [planes][in_depth][in_height][in_width][lanes]; in blocks of samples planes = blocks * channels. Images have a depth of 1.
-/// Windows are clipped to the input, and each must touch it.
+/// Pooling over planes [planes][in_depth][in_height][in_width][lanes]; in blocks of samples planes = blocks * channels.
+/// Images have a depth of 1. Windows are clipped to the input, and each must touch it.
 struct pool_shape {
     int planes = 0;
     int in_depth = 1, out_depth = 1, window_d = 1, stride_d = 1, pad_front = 0;

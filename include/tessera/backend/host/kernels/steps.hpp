@@ -6,7 +6,8 @@
 
 namespace tessera::host::kernels {
 
-/// places[to][i] = what of places[of[0]][i] and so on, for i below `count`, one step after the other. A step may write what it reads.
+/// places[to][i] = what of places[of[0]][i] and so on, for i below `count`, one step after the other. A step may write
+/// what it reads.
 inline void run_steps(const node_step* steps, int step_count, float* const* places, std::ptrdiff_t count) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:

@@ -66,9 +66,9 @@ struct tile {
     int rows, columns;
     void (*run)(const Sum&) noexcept;
 
-    /// Half cycles of a sum of `terms` terms. A step does two multiply-adds a cycle, has four cycles of latency, and its
-    /// loads cost about a sixth of a cycle each (measured); setting a tile up takes some fifty cycles, and two for each
-    /// accumulator.
+    /// Half cycles of a sum of `terms` terms. A step does two multiply-adds a cycle, has four cycles of latency, and
+    /// its loads cost about a sixth of a cycle each (measured); setting a tile up takes some fifty cycles, and two for
+    /// each accumulator.
     [[nodiscard]] constexpr std::int64_t cost(std::int64_t terms) const noexcept {
         return terms * (1 + largest(8, rows * columns) + (rows + columns) / 3) + 4 * rows * columns + 100;
     }

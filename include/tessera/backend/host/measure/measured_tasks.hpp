@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What refine asks of a backend that can time tasks by themselves: predictions of steps, this machine, and task times for a search.
+// What refine asks of a backend that can time tasks by themselves: predictions of steps, this machine, and task times
+// for a search.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,18 +9,21 @@
 
 namespace tessera::host {
 
-/// Predicts on the host. Measures what the backend's profile lacks, so that the first question about a plan takes a while.
+/// Predicts on the host. Measures what the backend's profile lacks, so that the first question about a plan takes a
+/// while.
 class measured_tasks {
 public:
     measured_tasks(backend& b, const local_devices& team)
         : backend_(b), team_(team), clock_(b, team_.threads(), {.rounds = 5}) {}
 
-    /// Seconds that a step of a bound and finished plan will take. What its compute tasks take is remembered for times().
+    /// Seconds that a step of a bound and finished plan will take. What its compute tasks take is remembered for
+    /// times().
     double predict(const plan& p, const graph_view& g);
 
     /// This host as a machine.
     device_graph machine() { return this_host(backend_, team_); }
-    /// Measured times of the tasks met so far, and for others the roofline at the rates of machine(). The object must outlive them.
+    /// Measured times of the tasks met so far, and for others the roofline at the rates of machine(). The object must
+    /// outlive them.
     simulation::task_times times() const { return {&known_, reached_here()}; }
 
 private:

@@ -8,8 +8,9 @@
 
 namespace tessera::host {
 
-/// What the forward and the backward run of a sharded<...> on the host take by simulation: every kind of task is measured by itself, and the
-/// threads that run them as thread_costs_of() says. What the backend's profile lacks is measured now, which takes a while.
+/// What the forward and the backward run of a sharded<...> on the host take by simulation: every kind of task is
+/// measured by itself, and the threads that run them as thread_costs_of() says. What the backend's profile lacks is
+/// measured now, which takes a while.
 template <class Sharded>
 operator_prediction predict_operator(Sharded& op) {
     task_clock clock(op.backend(), op.devices().threads(), {.rounds = 5});

@@ -5,12 +5,14 @@
 
 #include "tessera/backend/host/measure/profile.hpp"
 
+#include <utility>
+
 namespace tessera::host {
 
 TESSERA_INLINE profile::profile(std::string path) {
     if (!path.empty()) {
         times_ = entries_of(files::read_if_there(path, most_profile_bytes), path);
-        path_ = static_cast<std::string&&>(path);
+        path_ = std::move(path);
     }
 }
 
@@ -20,7 +22,9 @@ TESSERA_INLINE const double* profile::find(const std::string& name) const {
 }
 
 TESSERA_INLINE void profile::add(const std::string& name, double seconds) {
-    group_ != nullptr ? group_->agree_on_most({&seconds, 1}) : void();
+    if (group_ != nullptr) {
+        group_->agree_on_most({&seconds, 1});
+    }
     times_.insert(place(name), {name, seconds});
     changed_ = true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the tasks of bound plans on this machine: each kind of task is run by itself, through the very calls that the executor makes, with
-// its operands in the levels of the caches where the plan will have them, and remembered in the profile.
+// Times of the tasks of bound plans on this machine: each kind of task is run by itself, through the very calls that
+// the executor makes, with its operands in the levels of the caches where the plan will have them, and remembered in
+// the profile.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -62,13 +63,15 @@ private:
 class task_clock {
 public:
     /// Of a group of processes each measures, and the longest time counts; all call it.
-    /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend keeps the profile.
+    /// Uses two of the devices: one runs the task, the other leaves operands behind, or presses on memory. The backend
+    /// keeps the profile.
     task_clock(backend& b, workers& threads, const clock_options& o = {})
         : backend_(b), threads_(threads), options_(o), pair_(threads.devices() > 1 ? 2 : 1) {}
 
     /// Measures every kind of task of a bound and finished plan that the profile does not have; returns how many.
     int learn(const plan& p, const graph_view& g) { return learn({&p}, g); }
-    /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of the machine.
+    /// The same of several plans of one network: their kinds of tasks take turns, so that all meet the same moments of
+    /// the machine.
     int learn(const std::vector<const plan*>& plans, const graph_view& g);
 
     /// What the profile knows of a plan's tasks.
@@ -116,16 +119,18 @@ private:
 
     static bool is_far(const experiment& e);
 
-    /// All experiments in turns, so that a slow moment meets all, and each finds the caches of instructions as others left them.
+    /// All experiments in turns, so that a slow moment meets all, and each finds the caches of instructions as others
+    /// left them.
     void run(std::vector<owned<experiment>>& list);
 
-    /// The lower quartile: what the machine does while others that it is shared with leave it alone. Such moments are long beside a task, so that
-    /// the quartiles of a step's tasks add up to that of the step.
+    /// The lower quartile: what the machine does while others that it is shared with leave it alone. Such moments are
+    /// long beside a task, so that the quartiles of a step's tasks add up to that of the step.
     static double typical(std::vector<double> x);
 
     static double clock_overhead();
 
-    /// Brings every operand to its level, nearest last, then runs the task, beside a device that streams through memory if `pressed`.
+    /// Brings every operand to its level, nearest last, then runs the task, beside a device that streams through memory
+    /// if `pressed`.
     double run_once(experiment& e, bool pressed);
 
     backend& backend_;

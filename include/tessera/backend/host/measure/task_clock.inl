@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/measure/task_clock.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE void touch(std::byte* from, index_t bytes, bool write) {
@@ -101,8 +103,8 @@ TESSERA_INLINE std::string task_clock::name_of(const plan& p, int index, const g
 
 TESSERA_INLINE task_clock::experiment::experiment(std::string called, plan isolated,
                                                   const std::vector<simulation::reuse>& where)
-    : name(static_cast<std::string&&>(called)), alone(static_cast<plan&&>(isolated)), store(alone),
-      memory(alone, store), found(residences(alone, where)), reuses(where) {}
+    : name(std::move(called)), alone(std::move(isolated)), store(alone), memory(alone, store),
+      found(residences(alone, where)), reuses(where) {}
 
 TESSERA_INLINE index_t task_clock::bytes_of_access(const plan& p, const access& a) {
     const tile& t = p.tiles[at(a.tile)];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of tasks of bound plans: equal for tasks that do the same work in the same formats from the same levels of the caches.
+// Names of tasks of bound plans: equal for tasks that do the same work in the same formats from the same levels of the
+// caches.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -19,9 +20,9 @@ struct residence {
     friend bool operator==(const residence&, const residence&) = default;
 };
 
-/// Bytes touched since, from which on memory is no longer in the first-level cache, in the second-level cache, for sure in the shared
-/// third-level cache, and possibly in it: the levels 0 to 4. They say what is told apart, not what the caches hold: tasks are measured with
-/// just so much touched in between (see task_clock.hpp).
+/// Bytes touched since, from which on memory is no longer in the first-level cache, in the second-level cache, for sure
+/// in the shared third-level cache, and possibly in it: the levels 0 to 4. They say what is told apart, not what the
+/// caches hold: tasks are measured with just so much touched in between (see task_clock.hpp).
 struct cache_distances {
     index_t of[4] = {16 << 10, 640 << 10, 6 << 20, 24 << 20};
 };

@@ -45,11 +45,13 @@ double measure_pressure(process_group& group);
 
 } // namespace detail
 
-/// What runs on `used` threads of a team cost besides their tasks, from the backend's profile, and measured where it is missing there.
+/// What runs on `used` threads of a team cost besides their tasks, from the backend's profile, and measured where it is
+/// missing there.
 simulation::thread_costs thread_costs_of(backend& b, const local_devices& team, int used);
 
-/// This host as a machine, measured: what its threads reach on a convolution, a matrix product and elementwise work, and how fast one reads
-/// what another wrote. The rates are what is reached, not peaks: the roofline's efficiencies are 100 % here (see reached_here).
+/// This host as a machine, measured: what its threads reach on a convolution, a matrix product and elementwise work,
+/// and how fast one reads what another wrote. The rates are what is reached, not peaks: the roofline's efficiencies are
+/// 100 % here (see reached_here).
 device_graph this_host(backend& b, const local_devices& team);
 
 /// Efficiencies of a machine whose rates have been reached.

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/measure/this_host.hpp"
 
+#include <utility>
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE double median_of(std::vector<double> x) {
@@ -43,7 +45,7 @@ TESSERA_INLINE double measure_notice(workers& threads) {
         threads.run(body);
         all.push_back(seconds);
     }
-    return median_of(static_cast<std::vector<double>&&>(all));
+    return median_of(std::move(all));
 }
 
 TESSERA_INLINE double measure_dispatch() {
@@ -71,7 +73,7 @@ TESSERA_INLINE double measure_dispatch() {
         }
         all.push_back((seconds_now() - begin) / tasks);
     }
-    return median_of(static_cast<std::vector<double>&&>(all));
+    return median_of(std::move(all));
 }
 
 TESSERA_INLINE double measure_notice(process_group& group) {
@@ -81,7 +83,7 @@ TESSERA_INLINE double measure_notice(process_group& group) {
         group.meet(tessera::meeting::agree);
         all.push_back(seconds_now() - begin);
     }
-    return median_of(static_cast<std::vector<double>&&>(all));
+    return median_of(std::move(all));
 }
 
 TESSERA_INLINE double measure_pressure(workers& threads) {
@@ -120,7 +122,7 @@ TESSERA_INLINE double measure_pressure(workers& threads) {
         }
         ratios.push_back(seconds[1] / seconds[0] - 1);
     }
-    return std::max(0.0, median_of(static_cast<std::vector<double>&&>(ratios)));
+    return std::max(0.0, median_of(std::move(ratios)));
 }
 
 TESSERA_INLINE double measure_pressure(process_group& group) {
@@ -141,7 +143,7 @@ TESSERA_INLINE double measure_pressure(process_group& group) {
         }
         ratios.push_back(group.rank() == 0 ? seconds[1] / seconds[0] - 1 : 0);
     }
-    return std::max(0.0, median_of(static_cast<std::vector<double>&&>(ratios)));
+    return std::max(0.0, median_of(std::move(ratios)));
 }
 
 } // namespace tessera::host::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN makes machine code when primitives are made, and some when they first run, and does not look whether there was memory for it: it writes to
-// address 0. So that is asked before.
+// oneDNN makes machine code when primitives are made, and some when they first run, and does not look whether there was
+// memory for it: it writes to address 0. So that is asked before.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

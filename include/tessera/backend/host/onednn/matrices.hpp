@@ -17,8 +17,8 @@ struct matrix_view {
     matrix_view transposed() const { return {data, columns, rows, column_stride, row_stride}; }
 };
 
-/// c = factor * a * b + keep * c. One stride of every matrix is 1: the last dimension of a plain tile belongs to its rows
-/// or columns.
+/// c = factor * a * b + keep * c. One stride of every matrix is 1: the last dimension of a plain tile belongs to its
+/// rows or columns.
 void multiply_matrices(const matrix_view& a, const matrix_view& b, const matrix_view& c, float factor, float keep = 0);
 
 /// The one way of operators that do this with plain tiles.

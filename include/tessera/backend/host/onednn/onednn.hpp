@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.) Whatever makes or runs a primitive does so
-// on one thread.
+// oneDNN's C API with owners and errors. (Its C++ header costs 1.0 s to include, the C one 0.04 s.) Whatever makes or
+// runs a primitive does so on one thread.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -25,8 +25,8 @@ unique_stream make_stream();
 /// Scratch memory is handed in by the caller: the library's own is bound to the thread that created the primitive.
 dnnl_primitive_attr_t user_scratchpad();
 
-/// The primitive descriptor that `make(primitive_descs)` returns for a pass, or null where oneDNN has none or (unless it only serves as a hint)
-/// only its reference implementation.
+/// The primitive descriptor that `make(primitive_descs)` returns for a pass, or null where oneDNN has none or (unless
+/// it only serves as a hint) only its reference implementation.
 template <class Make>
 unique_primitive_desc make_primitive_desc(direction way, const unique_primitive_desc& hint, Make&& make,
                                           bool is_hint = false) {

@@ -3,7 +3,8 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-// By other names than OpenMP's own, so that <omp.h>, which declares them differently in every compiler, may come before or after.
+// By other names than OpenMP's own, so that <omp.h>, which declares them differently in every compiler, may come before
+// or after.
 extern "C" {
 int tessera_omp_get_max_threads() __asm__("omp_get_max_threads");
 void tessera_omp_set_num_threads(int) __asm__("omp_set_num_threads");

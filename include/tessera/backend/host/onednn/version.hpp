@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows which oneDNN there is: 2.x, whose memory descriptors are structs and whose operations have descriptors of their own, or
+// The one place that knows which oneDNN there is: 2.x, whose memory descriptors are structs and whose operations have
+// descriptors of their own, or
 // 3.x, which has handles and makes primitive descriptors at once.
 #pragma once
 #include "tessera/base/begin_header.inl"
@@ -9,6 +10,7 @@
 #include "tessera/base/owned.hpp"
 
 #include <string>
+#include <utility>
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -115,7 +117,7 @@ public:
     tensor_desc(const tensor_desc& other) : tensor_desc(other.get()) {}
     tensor_desc(tensor_desc&&) = default;
     tensor_desc& operator=(const tensor_desc& other) {
-        md_ = static_cast<handle&&>(tensor_desc(other).md_);
+        md_ = std::move(tensor_desc(other).md_);
         return *this;
     }
     tensor_desc& operator=(tensor_desc&&) = default;

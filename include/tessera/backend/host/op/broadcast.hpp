@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operators of inputs that are broadcast, on plain tiles: the same kernels, a row of the innermost loop at a time.
+// Element-wise operators of inputs that are broadcast, on plain tiles: the same kernels, a row of the innermost loop at
+// a time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,6 +9,7 @@
 #include "tessera/backend/reference/shard.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::host {
 
@@ -16,7 +18,7 @@ template <class Kernels>
 class broadcast_job : public job {
 public:
     broadcast_job(const bound_call& b, Kernels how)
-        : c_(b.call), how_(static_cast<Kernels&&>(how)), out_(b.call.d->output()),
+        : c_(b.call), how_(std::forward<Kernels>(how)), out_(b.call.d->output()),
           attributes_(attributes_as_floats(b.call.attributes)) {}
     void run(const run_state&) override {
         if (is_forward(c_.what)) {

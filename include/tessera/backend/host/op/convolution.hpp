@@ -62,8 +62,8 @@ void add_all_onednn_convolutions(const compute_call& c, format_table& table, std
 bool leaves_both_ends(const local_window& g, int d);
 
 /// oneDNN 2.6 (and not 3.2): its reorder jit:uni out of weights in blocks of 32, 48 or 64 outputs, OIhw as Acdb32a
-/// (brgconv's), does not write most outputs where these (of a group) do not fill a block, and the window has 6,160 elements
-/// or more, a multiple of 16: in 189 of 6,734 shapes.
+/// (brgconv's), does not write most outputs where these (of a group) do not fill a block, and the window has 6,160
+/// elements or more, a multiple of 16: in 189 of 6,734 shapes.
 bool is_reordered_wrong(const compute_call& c, const candidate& k, const local_window& g);
 
 /// Whether gradients of weights by oneDNN's own loops (2.6 and 3.2, jit:avx512_core; not by its gemm) may be wrong:

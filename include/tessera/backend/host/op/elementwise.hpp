@@ -115,7 +115,8 @@ struct expression_row {
     static constexpr Row value = elementwise_row<kernels_of<*Of.formula>>(&Of);
 };
 
-/// The row of all expressions that have none of their own: fused ones, and where networks are values those of one's own.
+/// The row of all expressions that have none of their own: fused ones, and where networks are values those of one's
+/// own.
 inline constexpr operator_row any_expression{
     .add_candidates = detail::add_elementwise_candidates,
     .make_job = detail::make_formula_job,

@@ -11,8 +11,9 @@
 namespace tessera::host {
 
 /// What an operator does to as many numbers of each of its operands, which may have any places in memory. `from`: the
-/// inputs, the output, the output's gradient (of a loss, one number for all elements); null where the description says that the pass does not read it; then each
-/// attribute of the expression, if it has any. `to`, the output or the gradient of an input, may be one of them.
+/// inputs, the output, the output's gradient (of a loss, one number for all elements); null where the description says
+/// that the pass does not read it; then each attribute of the expression, if it has any. `to`, the output or the
+/// gradient of an input, may be one of them.
 using elementwise_kernel = void (*)(const float* const* from, float* to, std::ptrdiff_t count) noexcept;
 
 struct elementwise_kernels {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas that are known when the program runs, such as those of fused operators: some hundred elements at a time, each node a vectorized loop over
-// them, what is between in the first cache.
+// Formulas that are known when the program runs, such as those of fused operators: some hundred elements at a time,
+// each node a vectorized loop over them, what is between in the first cache.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -27,8 +27,8 @@ public:
     formula_steps(const formula_steps&) = delete;
     formula_steps& operator=(const formula_steps&) = delete;
 
-    /// `from`: the inputs, the result, its gradient (of a loss, one number); null where the formula does not read them. `to`: one for every root, which may
-    /// be one of `from`.
+    /// `from`: the inputs, the result, its gradient (of a loss, one number); null where the formula does not read them.
+    /// `to`: one for every root, which may be one of `from`.
     void run(const float* const* from, float* const* to, std::ptrdiff_t count);
     void run(const float* const* from, float* to, std::ptrdiff_t count) { run(from, &to, count); }
 

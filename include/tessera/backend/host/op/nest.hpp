@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written as loop nests, on plain tiles: the loops around are walked, and along the innermost one kernels made of their expressions
-// run.
+// Operators that are written as loop nests, on plain tiles: the loops around are walked, and along the innermost one
+// kernels made of their expressions run.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over windows of images and volumes: maxima by kernels of our own, averages by oneDNN and by kernels of our own.
+// Pooling over windows of images and volumes: maxima by kernels of our own, averages by oneDNN and by kernels of our
+// own.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations on plain tiles whose statistics are of rows: the last dimension, or a group of a sample's channels, which
-// lie one after the other.
+// Normalizations on plain tiles whose statistics are of rows: the last dimension, or a group of a sample's channels,
+// which lie one after the other.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -21,8 +21,8 @@ struct norm_rows {
     double epsilon = 0;
 };
 
-/// Any nests of a normalization of rows, forward or backward; see op/layer_norm.hpp for what each one leaves to the next.
-/// `RowsOf`: the rows of a call. `Plane`: their plane, where it is the same for all; 0: the rows say it.
+/// Any nests of a normalization of rows, forward or backward; see op/layer_norm.hpp for what each one leaves to the
+/// next. `RowsOf`: the rows of a call. `Plane`: their plane, where it is the same for all; 0: the rows say it.
 template <norm_rows (*RowsOf)(const compute_call&), index_t Plane = 0>
 class row_norm_job : public job {
 public:

@@ -27,6 +27,7 @@
 #include "tessera/backend/reference/op/table.hpp"
 #include "tessera/net/operator_set.hpp"
 #include "tessera/op/library.hpp"
+#include "tessera/task/made_rows.hpp"
 
 #include <span>
 #include <string>
@@ -97,7 +98,8 @@ std::span<const operator_row* const> library_rows_of() {
     return rows;
 }
 
-/// With them those of the operators of one's own that are expressions or loop nests, where the set says which there are.
+/// With them those of the operators of one's own that are expressions or loop nests, where the set says which there
+/// are.
 template <class Set>
 std::vector<const operator_row*> all_rows_of() {
     const std::span<const operator_row* const> of_library = library_rows_of<Set>();
@@ -136,8 +138,8 @@ public:
     /// Those of further operators. Not while plans are bound or prepared.
     void add(const row_table& more);
 
-    /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}. Of other
-    /// expressions that of them all. Null: there is none.
+    /// The row of a table, or the one that an operator of one's own brings: op_record{..., .rows = {{"host", &row}}}.
+    /// Of other expressions that of them all. Null: there is none.
     const operator_row* find(const op_record& r) const;
     const operator_row* find(const op_attributes& a) const { return find(record_of(a)); }
 
@@ -169,8 +171,8 @@ const operator_row* row_of(const op_record& r) {
 }
 
 /// Whether the host computes a pass of an operator: by its row, or by the plain loops that the reference has; in fp32
-/// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of all
-/// passes that it has.
+/// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of
+/// all passes that it has.
 constexpr bool supports(const op_record& r, pass what, precision p) {
     return p != precision::bf16 && has_pass(r, what) &&
            (library_rows.has(r) || r.brings_row_for("host") || reference::supports(r, what, p));

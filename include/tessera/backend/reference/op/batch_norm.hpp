@@ -14,7 +14,8 @@ namespace tessera::reference {
 
 namespace detail {
 
-/// Mean and 1 / sqrt(variance + epsilon) of the channels of a shard, from sums over the global batch or from running statistics.
+/// Mean and 1 / sqrt(variance + epsilon) of the channels of a shard, from sums over the global batch or from running
+/// statistics.
 struct normalizer {
     std::vector<double> mean;
     std::vector<double> inverse;
@@ -109,8 +110,8 @@ void statistics_gradient(const shard<Real>& s, int o) {
     });
 }
 
-/// The reverse of the first nest: dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) / count).
-/// Ioffe and Szegedy, "Batch normalization" (ICML 2015), section 3, simplified.
+/// The reverse of the first nest: dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) /
+/// count). Ioffe and Szegedy, "Batch normalization" (ICML 2015), section 3, simplified.
 template <class Real>
 void normalize_gradient(const shard<Real>& s, int o) {
     const int y = s.output();

@@ -31,8 +31,8 @@ void sum_exponentials(const shard<Real>& s) {
     });
 }
 
-/// log(sum of exp(x)) - x[label], from the shard that has the label's class. The difference of logits comes first: an offset
-/// that they share then costs the loss no digits.
+/// log(sum of exp(x)) - x[label], from the shard that has the label's class. The difference of logits comes first: an
+/// offset that they share then costs the loss no digits.
 template <class Real>
 void negative_log_likelihood(const shard<Real>& s) {
     const int x = s.input();

@@ -10,7 +10,8 @@ namespace tessera::reference {
 
 namespace detail {
 
-/// Calls body(element of the table, element of y, distance of each) for the rows of the tokens that lie in the shard's part of the table.
+/// Calls body(element of the table, element of y, distance of each) for the rows of the tokens that lie in the shard's
+/// part of the table.
 template <class Real, class Body>
 void for_each_look_up(const shard<Real>& s, const cursor& table_at, const cursor& y_at, Body&& body) {
     const int tokens = s.input();

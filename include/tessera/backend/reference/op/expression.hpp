@@ -94,8 +94,8 @@ public:
     formula_loop(const expression::formula& f, int which, const op_attributes& of = {})
         : f_(f), which_(which), needs_(nodes_for(f, which)), attributes_(of.as<op::expression_attributes>()) {}
 
-    /// `load(leaf, to)` writes the elements of what a leaf stands for: operand number leaf of the formula (its inputs, its result, the gradient of
-    /// that). Returns the elements of the result.
+    /// `load(leaf, to)` writes the elements of what a leaf stands for: operand number leaf of the formula (its inputs,
+    /// its result, the gradient of that). Returns the elements of the result.
     template <class Load>
     const Real* operator()(index_t count, Load&& load) {
         const int root = f_.root(which_);

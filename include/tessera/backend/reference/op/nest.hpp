@@ -53,7 +53,8 @@ private:
     Real numbers_[expression::max_nodes * static_cast<std::size_t>(most)];
 };
 
-/// Whether this shard has to add what a pass adds to a gradient: of shards that divide loops that the pass does not have, the first.
+/// Whether this shard has to add what a pass adds to a gradient: of shards that divide loops that the pass does not
+/// have, the first.
 bool adds_to_gradient(const compute_call& c, const nests::nest_pass& pass);
 
 /// Forward, and backward of each operand: what the record's program says.
@@ -116,15 +117,21 @@ private:
                 if (s.d.operands[o].type == element::i32) {
                     from[count].integers = s.template value<std::int32_t>(o);
                 } else {
-                    twice ? void(from[count].twice = s.template value<double>(o))
-                          : void(from[count].single = s.value(o));
+                    if (twice) {
+                        from[count].twice = s.template value<double>(o);
+                    } else {
+                        from[count].single = s.value(o);
+                    }
                 }
                 value_at[o] = count++;
             }
             if (has(pass.gradients, o)) {
                 where[count] = s.gradient_at(o);
-                twice ? void(from[count].twice = s.template gradient<double>(o))
-                      : void(from[count].single = s.gradient(o));
+                if (twice) {
+                    from[count].twice = s.template gradient<double>(o);
+                } else {
+                    from[count].single = s.gradient(o);
+                }
                 gradient_at[o] = count++;
             }
         }

@@ -37,7 +37,8 @@ public:
     index_t plane() const { return extents_.volume() / (extents_[0] * extents_[1]); }
 
 private:
-    /// Window positions inside the input at place `at` of the output along dimension `d`; all of them if padding counts.
+    /// Window positions inside the input at place `at` of the output along dimension `d`; all of them if padding
+    /// counts.
     index_t inside(int d, index_t at) const {
         if (counts_padding_) {
             return a_.window[d];
@@ -76,8 +77,8 @@ void average(const shard<Real>& s) {
     });
 }
 
-/// The first of the largest elements of a window, in row-major order, gets the gradient. NaN is larger than everything, and of several the last
-/// one gets it, as in PyTorch.
+/// The first of the largest elements of a window, in row-major order, gets the gradient. NaN is larger than everything,
+/// and of several the last one gets it, as in PyTorch.
 template <class Real>
 void maximum_gradient(const shard<Real>& s, int o) {
     const int y = s.output();

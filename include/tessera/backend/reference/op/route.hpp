@@ -20,7 +20,8 @@ index_t rank_of(const Real* gates, index_t experts, index_t e) {
     return before;
 }
 
-/// Calls body(token, slot) for every slot that expert `e` gives to a token of one sample, whose gates are [tokens, experts].
+/// Calls body(token, slot) for every slot that expert `e` gives to a token of one sample, whose gates are [tokens,
+/// experts].
 template <class Real, class Body>
 void for_each_slot(const Real* gates, index_t tokens, index_t experts, index_t e, const op::route_attributes& a,
                    Body&& body) {

@@ -22,8 +22,8 @@ struct operator_row {
         false; ///< in bf16 it takes its parameters rounded, as the vendors' products and convolutions do
 };
 
-/// The row of an operator whose loops are Loops::forward(shard, nest) and Loops::backward(shard, operand), for any type of numbers. They
-/// are instantiated for the numbers of the tables that take it up.
+/// The row of an operator whose loops are Loops::forward(shard, nest) and Loops::backward(shard, operand), for any type
+/// of numbers. They are instantiated for the numbers of the tables that take it up.
 template <const op_record& Of, class Loops, bool RoundsParameters = false>
 struct row {
     static constexpr const op_record& of = Of;

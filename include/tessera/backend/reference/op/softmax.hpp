@@ -14,7 +14,8 @@ namespace tessera::reference {
 
 namespace detail {
 
-/// How many of a run's columns a softmax sees: in a causal one those up to the row's own number, of a padded sequence those within its length.
+/// How many of a run's columns a softmax sees: in a causal one those up to the row's own number, of a padded sequence
+/// those within its length.
 template <class Real>
 class columns_seen {
 public:

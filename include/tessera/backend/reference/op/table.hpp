@@ -20,6 +20,7 @@
 #include "tessera/backend/reference/op/upsample.hpp"
 
 #include "tessera/net/operator_set.hpp"
+#include "tessera/task/made_rows.hpp"
 
 #include <span>
 #include <string>
@@ -95,7 +96,8 @@ row_table<Real> rows_of() {
     return detail::table_of<Real, Set>();
 }
 
-/// The row of the table, or the one that an operator of one's own brings, or that of all expressions or loop nests. Null: there is none.
+/// The row of the table, or the one that an operator of one's own brings, or that of all expressions or loop nests.
+/// Null: there is none.
 template <class Real>
 const operator_row<Real>* find_row(const op_record& record, row_table<Real> table) {
     for (const operator_row<Real>* const row : table) {

@@ -18,7 +18,8 @@ public:
     using leaf_text = function_ref<std::string(const expression::node&)>;
     using leaf_kind = function_ref<bool(const expression::node&)>;
 
-    /// Nodes that several read get variables, derived from `stem`; where it is empty they are said again. `is_number`: of a leaf that is no tensor.
+    /// Nodes that several read get variables, derived from `stem`; where it is empty they are said again. `is_number`:
+    /// of a leaf that is no tensor.
     tape_text(const expression::tape& nodes, int root, std::string stem, leaf_text leaf, leaf_kind is_number);
 
     /// The root as an expression; the lines that it needs before it are in `before`.

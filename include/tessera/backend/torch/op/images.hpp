@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools. A shard's input is the region that its windows touch, without the padding, which is added where the region meets the edge
-// of the whole tensor: so the local operators have none of their own.
+// Convolutions and pools. A shard's input is the region that its windows touch, without the padding, which is added
+// where the region meets the edge of the whole tensor: so the local operators have none of their own.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -15,7 +15,8 @@ namespace tessera::torch {
 
 namespace detail {
 
-/// Rows that the windows of a shard touch before and behind the region that it holds, last dimension first, as torch.nn.functional.pad has them.
+/// Rows that the windows of a shard touch before and behind the region that it holds, last dimension first, as
+/// torch.nn.functional.pad has them.
 struct edges {
     std::string pads;
     std::string equal; ///< where as many before as behind, dimension by dimension

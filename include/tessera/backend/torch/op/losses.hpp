@@ -13,7 +13,8 @@ inline int class_dimension(const shard_text& s) { return s.input_extents().rank 
 
 std::string cross_entropy_line(const shard_text& s, std::string&);
 
-/// Of some of the classes: a row's loss is the sum over its shards, of which the one that has the label's class adds all.
+/// Of some of the classes: a row's loss is the sum over its shards, of which the one that has the label's class adds
+/// all.
 std::string cross_entropy_nest(const shard_text& s, int nest, std::string&);
 
 } // namespace tessera::torch::detail

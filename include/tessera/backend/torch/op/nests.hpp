@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are written as loop nests: a pass is an expression of tensors that have a dimension for each of its loops, in the order of the loops.
+// Operators that are written as loop nests: a pass is an expression of tensors that have a dimension for each of its
+// loops, in the order of the loops.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -38,8 +39,8 @@ private:
     /// Passes that only the gradients of maxima need are autograd's.
     bool is_needed(int k) const;
 
-    /// An affine index as Python has it: what it starts from, and (place of the loop, step) of every loop in it. The loops' indices count from the shard's
-    /// first.
+    /// An affine index as Python has it: what it starts from, and (place of the loop, step) of every loop in it. The
+    /// loops' indices count from the shard's first.
     std::string index_text(const affine& a, const nests::nest_pass& pass) const;
     std::string indices_text(int o, const nests::nest_pass& pass) const;
 

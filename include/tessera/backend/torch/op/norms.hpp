@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations and softmax. Whole ones are PyTorch's; those whose statistics lie on several shards are written nest by nest, with an exchange of
-// statistics in double between, as the plan has it.
+// Normalizations and softmax. Whole ones are PyTorch's; those whose statistics lie on several shards are written nest
+// by nest, with an exchange of statistics in double between, as the plan has it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

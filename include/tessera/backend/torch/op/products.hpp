@@ -12,8 +12,8 @@ namespace tessera::torch::detail {
 
 std::string linear_line(const shard_text& s, std::string&);
 
-/// The channels of a side of a product that has its heads side by side, as heads. A shard may have some of the channels that are summed over: of each
-/// head, so that its region holds those between as well.
+/// The channels of a side of a product that has its heads side by side, as heads. A shard may have some of the channels
+/// that are summed over: of each head, so that its region holds those between as well.
 std::string heads_of(const shard_text& s, int side, index_t heads);
 
 std::string matmul_line(const shard_text& s, std::string&);

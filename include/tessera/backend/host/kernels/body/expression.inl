@@ -5,7 +5,8 @@
     return reinterpret_cast<vec>(reinterpret_cast<ivec>(x) & 0x7fffffff);
 }
 
-/// log x to 2e-7: x = m 2^n with m between sqrt(1/2) and sqrt(2), log m = 2 artanh((m - 1) / (m + 1)) by its series to the 9th power.
+/// log x to 2e-7: x = m 2^n with m between sqrt(1/2) and sqrt(2), log m = 2 artanh((m - 1) / (m + 1)) by its series to
+/// the 9th power.
 [[gnu::always_inline]] inline vec logarithm(vec x) noexcept {
     const vec least = broadcast(1.17549435e-38F); // below it numbers are denormal: they are made 2^23 times as large
     const vec scaled = x < least ? x * broadcast(8388608.0F) : x;
@@ -48,7 +49,8 @@ template <class Function>
     return a;
 }
 
-/// sin (Shift 0) or cos (Shift 1) to 2e-7: x less a multiple of pi / 2, in three parts, and Taylor's series. Numbers above 8192 one by one.
+/// sin (Shift 0) or cos (Shift 1) to 2e-7: x less a multiple of pi / 2, in three parts, and Taylor's series. Numbers
+/// above 8192 one by one.
 template <int Shift>
 [[gnu::always_inline]] inline vec wave(vec x) noexcept {
     const ivec too_large = !(absolute(x) < broadcast(8192.0F));
@@ -143,8 +145,8 @@ template <const expression::formula& F, int Which, std::size_t I>
     }
 }
 
-/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs. `from`: the inputs, the result, its gradient, and each
-/// attribute as an array of one number.
+/// to[i] = the result of a formula (expression::the_result), or the gradient of one of its inputs. `from`: the inputs,
+/// the result, its gradient, and each attribute as an array of one number.
 template <const expression::formula& F, int Which, std::size_t... I, std::size_t... K>
 [[gnu::always_inline]] inline void run_formula_nodes(const float* const* from, float* to, std::ptrdiff_t count,
                                                      std::index_sequence<I...>, std::index_sequence<K...>) noexcept {

@@ -11,7 +11,8 @@ struct clipped_window {
     return {detail::largest(0, -at), detail::smallest(window, extent - at), at};
 }
 
-/// The windows of all outputs, in their order. A value through and through, so that it stays in registers whatever vectors are stored.
+/// The windows of all outputs, in their order. A value through and through, so that it stays in registers whatever
+/// vectors are stored.
 struct window_walk {
     pool_shape s;
     int plane = 0, d = 0, h = 0, w = 0;

@@ -38,7 +38,8 @@ inline void to_blocked(const float* plain, float* blocked, std::ptrdiff_t sample
         }
 }
 
-/// Blocks into plain rows [samples][length], `row_stride` floats apart; the samples that pad the last block are dropped.
+/// Blocks into plain rows [samples][length], `row_stride` floats apart; the samples that pad the last block are
+/// dropped.
 inline void to_plain(const float* blocked, float* plain, std::ptrdiff_t samples, std::ptrdiff_t length,
                      std::ptrdiff_t row_stride) noexcept {
     for (std::ptrdiff_t n = 0; n < samples; n += block_samples, blocked += length * block_samples)
