@@ -12,5 +12,5 @@ using backend = ts::detail::choose_default<true, true>::of<network>::type;
 #else
 using backend = ts::detail::choose_default<false, true>::of<network>;
 static_assert(std::is_same_v<backend, ts::cuda_default<network>>);
-static_assert(std::is_same_v<ts::detail::choose_default<true, false, false>::of<network>, ts::host_default<network>>);
+static_assert(std::is_same_v<ts::detail::choose_default<true, false>::of<network>, ts::host_default<network>>);
 #endif
