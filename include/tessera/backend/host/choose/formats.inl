@@ -157,10 +157,11 @@ TESSERA_INLINE std::pair<int, double> chooser::cost_of_parameter(const passed& x
 
 TESSERA_INLINE std::pair<int, double>
 chooser::best_storage(const std::vector<int>& reads, const std::vector<int>& writes, const shape& extents, int fixed) {
-    std::vector<int> possible = {fixed >= 0 ? fixed : format::plain};
-    if (fixed < 0) {
-        possible.insert(possible.end(), reads.begin(), reads.end());
-        possible.insert(possible.end(), writes.begin(), writes.end());
+    std::vector<int> possible;
+    possible.reserve(1 + reads.size() + writes.size());
+    possible.push_back(fixed >= 0 ? fixed : format::plain);
+    for (std::size_t i = 0; fixed < 0 && i < reads.size() + writes.size(); ++i) {
+        possible.push_back(i < reads.size() ? reads[i] : writes[i - reads.size()]);
     }
     std::pair<int, double> best{format::plain, -1};
     for (const int f : possible) {
