@@ -148,7 +148,7 @@ void run(const request& r) {
     ts::session_options session_options;
     session_options.seed = static_cast<std::uint64_t>(whole("--seed"));
     ts::session<ts::host::backend> session(g, ts::search::data_parallel(g, devices), devices, update, session_options,
-                                      backend, threads);
+                                           backend, threads);
     for (const std::string& note : read.all.notes) {
         std::printf("note: %s\n", note.c_str());
     }
