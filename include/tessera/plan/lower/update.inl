@@ -5,6 +5,8 @@
 
 #include "tessera/plan/lower/update.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::lowering {
 
 TESSERA_INLINE std::vector<int> summed_by_device(const lowering_input& in, const network_places& net,
@@ -296,7 +298,7 @@ TESSERA_INLINE void take_all_norms(const lowering_input& in, synchronization_pla
         }
         return k;
     };
-    std::stable_sort(all.begin(), all.end(), [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
+    tessera::detail::stable_sort(all, [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
     sync.layer_norms.resize(at(in.g.parameter_count));
     std::vector<index_t> load(at(out.p.devices), 0);
     std::vector<std::vector<reduced_slice*>> chosen(sync.reduced.size());

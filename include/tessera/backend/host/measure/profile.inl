@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/measure/profile.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 #include <utility>
 
 namespace tessera::host {
@@ -58,7 +60,7 @@ TESSERA_INLINE void profile::save() noexcept {
         files::update(path_, most_profile_bytes, [&](const std::string& old) {
             std::vector<entry> all = entries_of(old, path_);
             all.insert(all.begin(), times_.begin(), times_.end()); // ours first: they are the ones that stay
-            std::stable_sort(all.begin(), all.end(), [](const entry& a, const entry& b) { return a.name < b.name; });
+            tessera::detail::stable_sort(all, [](const entry& a, const entry& b) { return a.name < b.name; });
             std::string text = header() + "\n";
             for (std::size_t i = 0; i < all.size(); ++i) {
                 if (i == 0 || all[i].name != all[i - 1].name) {
