@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting that keeps the order of equals. (std::stable_sort has deprecated parts in libstdc++, of which clang 19 warns.)
+// Sorting that keeps the order of equals. (clang 19 warns of parts of libstdc++ under std::stable_sort.)
 #pragma once
 #include "tessera/base/begin_header.inl"
 
