@@ -32,7 +32,7 @@ endif()
 # What tests, examples and the planner take of the compiled library: they are many. One program alone is compiled sooner with headers alone.
 add_library(tessera_linked INTERFACE)
 if(TESSERA_LINK_COMPILED)
-  target_link_libraries(tessera_linked INTERFACE tessera_compiled)
+  target_link_libraries(tessera_linked INTERFACE tessera_compiled tessera_compiled_cuda_calls) # which need no CUDA
 endif()
 
 # Everything that can be linked here; tests of the core link the core alone.

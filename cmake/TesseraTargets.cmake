@@ -124,4 +124,4 @@ if(TESSERA_HAS_IO)
 endif()
 
 include(TesseraCompiled)
-add_library(tessera::host_runtime ALIAS tessera_compiled) # its name before 0.4
+add_library(tessera::host_runtime ALIAS tessera_compiled) # its name before 0.3

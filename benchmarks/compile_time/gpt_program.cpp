@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT of 124 million parameters, as README's pages have it, and steps on one sequence. Compiled with
-// -DTESSERA_COMPILED against the compiled runtime, else against the headers; see programs.py.
+// -DTESSERA_COMPILED against the compiled library, else against the headers; see programs.py.
 #include <tessera/host.hpp>
 
 #include <cstdio>

@@ -44,6 +44,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+
         def compile_to(file, flags, to):
             seconds, _, megabytes = processor_seconds([options.compiler, "-std=c++20", *flags, "-I", ROOT / "include", "-c", file, "-o", folder / to])
             return seconds, megabytes
@@ -61,7 +62,7 @@ def main():
                 for _ in range(options.runs):
                     for side, flags in (("headers", []), ("compiled", ["-DTESSERA_COMPILED"])):
                         seen = compile_to(ROOT / f"benchmarks/compile_time/{program}_program.cpp", [level, *flags],
-                                             f"{program}{level}{side}.o")
+                                          f"{program}{level}{side}.o")
                         least[side] = min(seen, least.get(side, seen))
                 print(f"{program} {level}: " + ", ".join(f"{side} {s:.1f} s, {mb:.0f} MB" for side, (s, mb) in least.items()), flush=True)
 

@@ -55,6 +55,15 @@ const ts::optimizer how = ts::adam{.learning_rate = 0.001F};
     }
 }
 
+bool something_is_left(const std::string& folder) {
+    for (const auto& e : fs::directory_iterator(folder)) {
+        if (contains(e.path().filename().string(), ".tmp.")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Kills such trainings `kills` times.
 void hold_killed(int kills, bool beside, unsigned seed) {
     const test_folder here;
@@ -124,18 +133,7 @@ void hold_killed(int kills, bool beside, unsigned seed) {
     } else {
         ts::io::save_checkpoint(whole.session, folder + "/last");
     }
-    for (const auto& e : fs::directory_iterator(folder)) {
-        CHECK(!contains(e.path().filename().string(), ".tmp."));
-    }
-}
-
-bool something_is_left(const std::string& folder) {
-    for (const auto& e : fs::directory_iterator(folder)) {
-        if (contains(e.path().filename().string(), ".tmp.")) {
-            return true;
-        }
-    }
-    return false;
+    CHECK(!something_is_left(folder));
 }
 
 /// Saves in a process that is killed before its system call number `calls` begins or after it; false where it has ended

@@ -6,6 +6,7 @@
 
 #include "tessera/base/clock.hpp"
 #include "tessera/base/number_text.hpp"
+#include "tessera/base/stable_sort.hpp"
 #include "tessera/execute/devices.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/execute/synthetic_batch.hpp"
@@ -189,7 +190,7 @@ public:
                 e.result.milliseconds = e.steps[e.steps.size() / 2];
             }
         }
-        std::stable_sort(entries_.begin(), entries_.end(), [](const entry& a, const entry& b) {
+        tessera::detail::stable_sort(entries_, [](const entry& a, const entry& b) {
             return a.result.milliseconds >= 0 &&
                    (b.result.milliseconds < 0 || a.result.milliseconds < b.result.milliseconds);
         });

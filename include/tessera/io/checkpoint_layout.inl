@@ -5,11 +5,13 @@
 
 #include "tessera/io/checkpoint_layout.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::io::detail {
 
 TESSERA_INLINE std::vector<std::pair<box, std::vector<kept_piece>>> boxes_of(std::vector<kept_piece> pieces) {
     std::vector<std::pair<box, std::vector<kept_piece>>> all;
-    std::stable_sort(pieces.begin(), pieces.end(), [](const kept_piece& a, const kept_piece& b) {
+    tessera::detail::stable_sort(pieces, [](const kept_piece& a, const kept_piece& b) {
         return std::pair(a.number, a.elements.begin) < std::pair(b.number, b.elements.begin);
     });
     for (std::size_t i = 0; i < pieces.size();) { // slices of one region that follow each other
@@ -74,8 +76,8 @@ TESSERA_INLINE std::string checkpoint_layout::name(int file) const {
 TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std::vector<kept_piece> pieces,
                                            const process_group* group) {
     // Of regions that overlap the larger one is enough.
-    std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const kept_piece& a, const kept_piece& b) { return a.elements.size() > b.elements.size(); });
+    tessera::detail::stable_sort(
+        pieces, [](const kept_piece& a, const kept_piece& b) { return a.elements.size() > b.elements.size(); });
     std::vector<kept_piece> needed;
     index_t elements = 0;
     for (kept_piece& piece : pieces) {

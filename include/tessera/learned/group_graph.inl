@@ -5,6 +5,8 @@
 
 #include "tessera/learned/group_graph.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::learned {
 
 TESSERA_INLINE void find_reaches(group_graph& g) {
@@ -55,7 +57,7 @@ TESSERA_INLINE group_graph group_graph_of(const search::placement::evaluator& e,
             g.edges.push_back({a, b, static_cast<double>(x.bytes)});
         }
     }
-    std::stable_sort(g.edges.begin(), g.edges.end(), [](const group_edge& a, const group_edge& b) {
+    tessera::detail::stable_sort(g.edges, [](const group_edge& a, const group_edge& b) {
         return std::pair{a.from, a.to} < std::pair{b.from, b.to};
     });
     std::vector<group_edge> once;

@@ -62,9 +62,6 @@ namespace detail {
 /// Followers as the rules read them: forward, or turned round.
 void fill_edges(tessera::detail::stage_edges& edges, const std::vector<std::vector<int>>& follows, bool back);
 
-/// Keeps the order of what starts at the same time (std::stable_sort has deprecated parts in some libraries).
-void sort_by_start(std::vector<timetable::entry>& actions);
-
 void count_in_flight(timetable& t, std::size_t workers);
 
 } // namespace detail

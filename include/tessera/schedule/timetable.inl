@@ -5,6 +5,8 @@
 
 #include "tessera/schedule/timetable.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::schedule::detail {
 
 TESSERA_INLINE void fill_edges(tessera::detail::stage_edges& edges, const std::vector<std::vector<int>>& follows,
@@ -20,19 +22,6 @@ TESSERA_INLINE void fill_edges(tessera::detail::stage_edges& edges, const std::v
             edges.counted();
         }
     }
-}
-
-TESSERA_INLINE void sort_by_start(std::vector<timetable::entry>& actions) {
-    std::vector<std::pair<index_t, std::size_t>> order;
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-        order.emplace_back(actions[i].start, i);
-    }
-    std::sort(order.begin(), order.end());
-    std::vector<timetable::entry> sorted;
-    for (const auto& [start, i] : order) {
-        sorted.push_back(actions[i]);
-    }
-    actions.swap(sorted);
 }
 
 TESSERA_INLINE void count_in_flight(timetable& t, std::size_t workers) {
@@ -116,7 +105,8 @@ TESSERA_INLINE timetable timetable_of(const pipeline_schedule& s, const std::vec
         t.actions.push_back({x, worker, start, free[w]});
     };
     require(tessera::detail::walk(s, given, after, before, take));
-    detail::sort_by_start(t.actions);
+    tessera::detail::stable_sort(
+        t.actions, [](const timetable::entry& a, const timetable::entry& b) { return a.start < b.start; });
     detail::count_in_flight(t, workers);
     return t;
 }

@@ -237,10 +237,10 @@ private:
 
 } // namespace tessera::cuda
 
-#ifdef TESSERA_COMPILED
-extern template class tessera::session<tessera::cuda::backend>;
-#else
+#ifndef TESSERA_COMPILED
 #include "tessera/backend/cuda/backend.inl"
+#else
+extern template class tessera::session<tessera::cuda::backend>;
 #endif
 
 #include "tessera/base/end_header.inl"

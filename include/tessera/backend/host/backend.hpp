@@ -109,10 +109,10 @@ private:
 
 } // namespace tessera::host
 
-#ifdef TESSERA_COMPILED
-extern template class tessera::session<tessera::host::backend>;
-#else
+#ifndef TESSERA_COMPILED
 #include "tessera/backend/host/backend.inl"
+#else
+extern template class tessera::session<tessera::host::backend>;
 #endif
 
 #include "tessera/base/end_header.inl"

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/torch/build.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::torch::detail {
 
 TESSERA_INLINE program builder::make() {
@@ -243,8 +245,8 @@ TESSERA_INLINE void builder::add_buckets() {
         order.push_back(&m);
     }
     if (s_.sync->urgent_first) { // all are ready when the program sends them: those that forward needs first go first
-        std::stable_sort(order.begin(), order.end(),
-                         [&](const message* a, const message* b) { return first_user_of(*a) < first_user_of(*b); });
+        tessera::detail::stable_sort(
+            order, [&](const message* a, const message* b) { return first_user_of(*a) < first_user_of(*b); });
     }
     for (const message* m : order) {
         bucket_table b{to_text(m->how), m->server, {}};

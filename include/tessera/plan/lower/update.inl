@@ -133,10 +133,7 @@ TESSERA_INLINE std::vector<std::vector<piece>> groups_to_update(const graph_view
     const auto smaller = [](const std::vector<piece>& a, const std::vector<piece>& b) {
         return a[0].region.volume() < b[0].region.volume();
     };
-    // By insertion, which keeps the order of equals; std::stable_sort takes what newer compilers call deprecated.
-    for (auto next = all.begin(); next != all.end(); ++next) {
-        std::rotate(std::upper_bound(all.begin(), next, *next, smaller), next, next + 1);
-    }
+    tessera::detail::stable_sort(all, smaller);
     return all;
 }
 

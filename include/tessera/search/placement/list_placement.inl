@@ -5,6 +5,8 @@
 
 #include "tessera/search/placement/list_placement.hpp"
 
+#include "tessera/base/stable_sort.hpp"
+
 namespace tessera::search::placement {
 
 TESSERA_INLINE found by_list(evaluator& e) {
@@ -38,8 +40,7 @@ TESSERA_INLINE found by_list(evaluator& e) {
         rank[detail::at(v)] = mean + longest;
     }
     std::vector<int> by_rank = e.order().order;
-    std::stable_sort(by_rank.begin(), by_rank.end(),
-                     [&](int a, int b) { return rank[detail::at(a)] > rank[detail::at(b)]; });
+    tessera::detail::stable_sort(by_rank, [&](int a, int b) { return rank[detail::at(a)] > rank[detail::at(b)]; });
 
     const grouping groups = required_groups(g, e.order());
     std::vector<int> device_of_group(detail::at(groups.count), -1);

@@ -89,21 +89,20 @@ std::span<const operator_row* const> compiled_rows(); ///< those of the library
 
 /// Those of the library for the operators in a set.
 template <class Set>
-std::span<const operator_row* const> library_rows_of() {
+std::vector<const operator_row*> library_rows_of() {
 #ifdef TESSERA_COMPILED
-    static const auto rows = made_rows_among<Set>(compiled_rows());
+    return made_rows_among<Set>(compiled_rows());
 #else
-    static constexpr auto rows = rows_among<operator_row, Set>(library_rows);
+    constexpr auto rows = rows_among<operator_row, Set>(library_rows);
+    return {rows.begin(), rows.end()};
 #endif
-    return rows;
 }
 
 /// With them those of the operators of one's own that are expressions or loop nests, where the set says which there
 /// are.
 template <class Set>
 std::vector<const operator_row*> all_rows_of() {
-    const std::span<const operator_row* const> of_library = library_rows_of<Set>();
-    std::vector<const operator_row*> all(of_library.begin(), of_library.end());
+    std::vector<const operator_row*> all = library_rows_of<Set>();
     if constexpr (requires { Set::records; }) {
         [[maybe_unused]] const auto take = [&]<std::size_t K>() {
             if constexpr (is_generated(*Set::records[K])) {
