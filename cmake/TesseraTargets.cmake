@@ -11,9 +11,9 @@
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
 # What includes the JSON library, directly or not.
-set(TESSERA_JSON_HEADERS io/checkpoint.hpp io/checkpoint_files.hpp io/checkpoint_folder.hpp io/checkpoint_layout.hpp io/checkpoint_state.hpp
-                         io/checkpoint_writers.hpp io/load_weights.hpp io/safetensors.hpp io/json.hpp io/json_builder.hpp io/json_text.hpp io/rows_json.hpp io/machine_file.hpp io/network_file.hpp io/network_reader.hpp io/report.hpp io/strategy_file.hpp
-                         io/strategy_reader.hpp io/trace.hpp)
+set(TESSERA_JSON_HEADERS io/files/checkpoint.hpp io/files/checkpoint_files.hpp io/files/checkpoint_folder.hpp io/files/checkpoint_layout.hpp io/files/checkpoint_state.hpp
+                         io/files/checkpoint_writers.hpp io/files/load_weights.hpp io/files/safetensors.hpp io/files/json.hpp io/files/json_builder.hpp io/files/json_text.hpp io/files/rows_json.hpp io/exchange/machine_file.hpp io/exchange/network_file.hpp io/exchange/network_reader.hpp io/reports/report.hpp io/exchange/strategy_file.hpp
+                         io/exchange/strategy_reader.hpp io/reports/trace.hpp)
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
 set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure measure/product_search
                          issue/communicators issue/descriptors issue/error issue/gpu_numbers issue/guards issue/handles issue/module issue/prepare
@@ -114,7 +114,7 @@ if(TESSERA_HAS_IO)
   endif()
   tessera_want(TESSERA_WITH_RANGES TESSERA_HAS_RANGES range-v3 "install librange-v3-dev")
   if(NOT TESSERA_HAS_RANGES)
-    list(APPEND without io/range_v3.hpp)
+    list(APPEND without io/data/range_v3.hpp)
   endif()
   tessera_add_library(io FOLDERS io WITHOUT ${without})
   target_link_libraries(tessera_io INTERFACE tessera_core ZLIB::ZLIB)

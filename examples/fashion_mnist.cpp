@@ -10,9 +10,9 @@
 #include <tessera/host.hpp>
 #include <tessera/tessera.hpp>
 
-#include <tessera/io/fashion_mnist.hpp>
-#include <tessera/io/file.hpp>
-#include <tessera/io/learning_curve.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
+#include <tessera/io/files/file.hpp>
+#include <tessera/io/reports/learning_curve.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/plan/print.hpp>
 

@@ -10,7 +10,7 @@
 
 #include <tessera/host.hpp>
 
-#include <tessera/io/fashion_mnist.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 

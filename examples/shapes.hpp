@@ -2,7 +2,7 @@
 // Generated pictures to tell the parts of: circles, squares and triangles in noise, with the kind of each pixel.
 #pragma once
 
-#include <tessera/io/images.hpp>
+#include <tessera/io/data/images.hpp>
 #include <tessera/op/mask.hpp>
 
 #include <cmath>

@@ -3,7 +3,7 @@
 // data set in groups, with the learning rate that each step takes. Nothing is trained.
 #include "examples/output.hpp"
 
-#include <tessera/io/range_v3.hpp>
+#include <tessera/io/data/range_v3.hpp>
 #include <tessera/machine/presets.hpp>
 #include <tessera/search/finished_step.hpp>
 #include <tessera/strategy/operand_layout.hpp>

@@ -4,8 +4,8 @@
 #include "examples/output.hpp"
 #include "examples/texts.hpp"
 
-#include <tessera/io/build_vocabulary.hpp>
-#include <tessera/io/prefetch.hpp>
+#include <tessera/io/data/build_vocabulary.hpp>
+#include <tessera/io/data/prefetch.hpp>
 
 #include <algorithm>
 #include <charconv>

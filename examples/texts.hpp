@@ -2,7 +2,7 @@
 // A text that a Debian machine has, to train language models on.
 #pragma once
 
-#include <tessera/io/text.hpp>
+#include <tessera/io/files/text.hpp>
 
 #include <cstdlib>
 #include <string>

@@ -13,11 +13,11 @@
 #include "examples/output.hpp"
 #include "examples/zoo/zoo.hpp"
 
-#include <tessera/execute/workers.hpp>
+#include <tessera/execute/local/workers.hpp>
 #include <tessera/host.hpp>
-#include <tessera/io/load_weights.hpp>
-#include <tessera/io/network_file.hpp>
-#include <tessera/io/onnx_network.hpp>
+#include <tessera/io/exchange/network_file.hpp>
+#include <tessera/io/exchange/onnx_network.hpp>
+#include <tessera/io/files/load_weights.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 
 #include <algorithm>

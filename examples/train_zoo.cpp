@@ -14,8 +14,8 @@
 #include <tessera/host.hpp>
 
 #include <tessera/execute/metrics.hpp>
-#include <tessera/io/augment.hpp>
-#include <tessera/io/fashion_mnist.hpp>
+#include <tessera/io/data/augment.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 

@@ -9,9 +9,9 @@
 
 #include <tessera/host.hpp>
 
-#include <tessera/io/fashion_mnist.hpp>
-#include <tessera/io/file.hpp>
-#include <tessera/io/svg_plot.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
+#include <tessera/io/files/file.hpp>
+#include <tessera/io/reports/svg_plot.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/plan/print.hpp>
 

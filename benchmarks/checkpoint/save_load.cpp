@@ -13,7 +13,7 @@
 #include "benchmarks/support/timing.hpp"
 
 #include <tessera/host.hpp>
-#include <tessera/io/checkpoint_folder.hpp>
+#include <tessera/io/files/checkpoint_folder.hpp>
 #include <tessera/schedule/policies.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 #include <tessera/tessera.hpp>

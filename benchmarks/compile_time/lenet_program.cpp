@@ -2,7 +2,7 @@
 // README's first program: the network, its strategy found by the compiler, and training. Compiled with
 // -DTESSERA_COMPILED against the compiled library, else against the headers; see programs.py.
 #include <tessera/host.hpp>
-#include <tessera/io/fashion_mnist.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 // devices side by side without waits, and in turns, where every task waits for the one before it on the other device.
 #include "benchmarks/support/timing.hpp"
 
-#include <tessera/execute/executor.hpp>
+#include <tessera/execute/local/executor.hpp>
 
 #include <cstdio>
 #include <vector>

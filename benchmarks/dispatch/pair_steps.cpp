@@ -15,7 +15,7 @@
 #include "examples/zoo/recurrent.hpp"
 #include "examples/zoo/transformers.hpp"
 
-#include <tessera/execute/synthetic_batch.hpp>
+#include <tessera/execute/measure/synthetic_batch.hpp>
 #include <tessera/host.hpp>
 #include <tessera/machine/presets.hpp>
 #if __has_include(<tessera/search/mcmc/mcmc.hpp>)

@@ -7,7 +7,7 @@
 //
 // --predict measures every kind of task by itself and simulates the runs from that; --tasks prints every task, too.
 #include "tessera/backend/host/measure/predict_operator.hpp"
-#include "tessera/io/rows_json.hpp"
+#include "tessera/io/files/rows_json.hpp"
 
 #include <tessera/host.hpp>
 

@@ -4,7 +4,7 @@
 #include "benchmarks/papers/p3.hpp"
 #include "examples/networks.hpp"
 #include "examples/zoo/vgg19.hpp"
-#include "tessera/io/svg_plot.hpp"
+#include "tessera/io/reports/svg_plot.hpp"
 #include "tessera/machine/lanes.hpp"
 
 namespace {

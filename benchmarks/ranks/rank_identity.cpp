@@ -11,7 +11,7 @@
 #include "examples/networks.hpp"
 #include "examples/zoo/llama.hpp"
 
-#include <tessera/execute/step_identity.hpp>
+#include <tessera/execute/ranks/step_identity.hpp>
 #include <tessera/host.hpp>
 #include <tessera/ranks/mpi.hpp>
 #include <tessera/search/by_hand/baselines.hpp>

@@ -9,7 +9,7 @@
 #include "examples/networks.hpp"
 #include "examples/zoo/llama.hpp"
 
-#include <tessera/execute/timing.hpp>
+#include <tessera/execute/measure/timing.hpp>
 #include <tessera/host.hpp>
 #include <tessera/ranks/mpi.hpp>
 #include <tessera/search/by_hand/baselines.hpp>

@@ -19,9 +19,9 @@
 
 #include <tessera/backend/host/measure/this_host.hpp>
 #include <tessera/host.hpp>
-#include <tessera/io/fashion_mnist.hpp>
-#include <tessera/io/file.hpp>
-#include <tessera/io/svg_plot.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
+#include <tessera/io/files/file.hpp>
+#include <tessera/io/reports/svg_plot.hpp>
 #include <tessera/ranks/mpi.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 

@@ -10,8 +10,8 @@
 #include "examples/zoo/unet.hpp"
 #include "benchmarks/schedules/support.hpp"
 #include "benchmarks/support/by_name.hpp"
-#include "tessera/io/file.hpp"
-#include "tessera/io/svg_plot.hpp"
+#include "tessera/io/files/file.hpp"
+#include "tessera/io/reports/svg_plot.hpp"
 #include "tessera/search/fit/fit.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 // under the additive model. bounds DEVICES [NETWORK...]
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/zoo.hpp"
-#include "tessera/execute/search_threads.hpp"
+#include "tessera/execute/local/search_threads.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/certified/bound.hpp"
 #include "tessera/search/quick_searches.hpp"

@@ -5,8 +5,8 @@
 // With TESSERA_CHOICES=folder the choices go to files there, for contest_check.py; with TESSERA_NO_MESSAGES=1 there is
 // no dual ascent by messages.
 #include "tessera/search/certified/certified.hpp"
-#include "tessera/execute/search_threads.hpp"
-#include "tessera/io/contest_file.hpp"
+#include "tessera/execute/local/search_threads.hpp"
+#include "tessera/io/exchange/contest_file.hpp"
 
 #include <chrono>
 #include <cstdio>

@@ -6,8 +6,8 @@
 // given.
 #include "benchmarks/support/placing.hpp"
 #include "tessera/host.hpp"
-#include "tessera/io/file.hpp"
-#include "tessera/io/svg_plot.hpp"
+#include "tessera/io/files/file.hpp"
+#include "tessera/io/reports/svg_plot.hpp"
 #include "tessera/learned/gdp.hpp"
 #include "tessera/learned/mirhoseini.hpp"
 #include "tessera/learned/placeto.hpp"

@@ -2,8 +2,8 @@
 // Placements of measured networks: the step and memory that every baseline reaches on four devices, and PipeDream's
 // pipelines beside the best contiguous splits. Usage: placements PROFILE... [--splits PROBLEM...] (files of PipeDream's
 // profiler, and of dnn-partitioning).
-#include "tessera/io/layer_profile_file.hpp"
-#include "tessera/io/split_problem_file.hpp"
+#include "tessera/io/exchange/layer_profile_file.hpp"
+#include "tessera/io/exchange/split_problem_file.hpp"
 #include "tessera/search/placement/annealing.hpp"
 #include "tessera/search/placement/contiguous.hpp"
 #include "tessera/search/placement/cut_placement.hpp"

@@ -5,9 +5,9 @@
 // that a run that was ended goes on.
 #include "benchmarks/support/timing.hpp"
 #include "examples/zoo/zoo.hpp"
-#include "tessera/io/file.hpp"
-#include "tessera/io/rows.hpp"
-#include "tessera/io/svg_plot.hpp"
+#include "tessera/io/data/rows.hpp"
+#include "tessera/io/files/file.hpp"
+#include "tessera/io/reports/svg_plot.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/best.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "benchmarks/support/timing.hpp"
 #include "tessera/base/error.hpp"
-#include "tessera/io/svg_scatter.hpp"
+#include "tessera/io/reports/svg_scatter.hpp"
 
 #include <algorithm>
 #include <cmath>

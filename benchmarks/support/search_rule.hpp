@@ -2,7 +2,7 @@
 // How the benchmarks search with MCMC: by work, which is the same on every machine, not by time.
 #pragma once
 
-#include "tessera/execute/search_threads.hpp"
+#include "tessera/execute/local/search_threads.hpp"
 #include "tessera/search/coarse/coarse_search.hpp"
 
 namespace benchmarks {

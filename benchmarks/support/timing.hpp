@@ -2,7 +2,7 @@
 // What the benchmarks share: clocks, medians, cores.
 #pragma once
 
-#include "tessera/execute/timing.hpp"
+#include "tessera/execute/measure/timing.hpp"
 
 #include <chrono>
 #include <vector>

@@ -2,7 +2,7 @@
 // Plans as programs for other libraries.
 #include "plan.hpp"
 
-#include <tessera/io/torch_export.hpp>
+#include <tessera/io/exchange/torch_export.hpp>
 
 #include <string>
 

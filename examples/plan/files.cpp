@@ -3,14 +3,14 @@
 #include "examples/plan/plan.hpp"
 #include "examples/zoo/zoo.hpp"
 
-#include <tessera/io/file.hpp>
-#include <tessera/io/machine_file.hpp>
-#include <tessera/io/network_cpp.hpp>
-#include <tessera/io/network_file.hpp>
-#include <tessera/io/onnx_network.hpp>
-#include <tessera/io/report.hpp>
-#include <tessera/io/strategy_file.hpp>
-#include <tessera/io/trace.hpp>
+#include <tessera/io/exchange/machine_file.hpp>
+#include <tessera/io/exchange/network_cpp.hpp>
+#include <tessera/io/exchange/network_file.hpp>
+#include <tessera/io/exchange/onnx_network.hpp>
+#include <tessera/io/exchange/strategy_file.hpp>
+#include <tessera/io/files/file.hpp>
+#include <tessera/io/reports/report.hpp>
+#include <tessera/io/reports/trace.hpp>
 
 #include <cstdio>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/plan/plan.hpp"
 
-#include <tessera/io/shown_run.hpp>
-#include <tessera/io/waiting.hpp>
+#include <tessera/io/reports/shown_run.hpp>
+#include <tessera/io/reports/waiting.hpp>
 #include <tessera/search/explain/print.hpp>
 
 #include <algorithm>

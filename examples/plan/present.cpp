@@ -3,8 +3,8 @@
 #include "examples/plan/plan.hpp"
 
 #include <tessera/base/nearest.hpp>
-#include <tessera/io/report_network.hpp>
-#include <tessera/io/waiting.hpp>
+#include <tessera/io/reports/report_network.hpp>
+#include <tessera/io/reports/waiting.hpp>
 #include <tessera/search/by_hand/baselines.hpp>
 #include <tessera/search/certified/bound.hpp>
 #include <tessera/search/explain/print.hpp>

@@ -2,10 +2,10 @@
 // How the planner runs the searches, schedules and policies of the library's lists (lists.cpp shows them).
 #include "examples/plan/plan.hpp"
 
-#include <tessera/execute/search_threads.hpp>
-#include <tessera/io/coarse_search_file.hpp>
-#include <tessera/io/progress.hpp>
-#include <tessera/io/waiting.hpp>
+#include <tessera/execute/local/search_threads.hpp>
+#include <tessera/io/exchange/coarse_search_file.hpp>
+#include <tessera/io/reports/progress.hpp>
+#include <tessera/io/reports/waiting.hpp>
 #include <tessera/schedule/policies.hpp>
 #include <tessera/schedule/schedules.hpp>
 #include <tessera/search/searches.hpp>

@@ -8,8 +8,8 @@
 
 #include "tessera/backend/cuda/backend.hpp"
 #include "tessera/backend/cuda/calls/print.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "tessera/execute/session.hpp"
-#include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/tessera.hpp"
 

@@ -8,8 +8,8 @@
 #include "tessera/execute/batch.hpp" // likewise, for those of feeds
 
 #include "tessera/backend/host/backend.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "tessera/execute/session.hpp"
-#include "tessera/execute/sharded.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/tessera.hpp"
 

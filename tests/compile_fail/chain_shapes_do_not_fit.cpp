@@ -7,7 +7,7 @@
 #include <tessera/strategy/typed_part.hpp>
 
 #include <tessera/backend/reference/backend.hpp>
-#include <tessera/execute/sharded.hpp>
+#include <tessera/execute/measure/sharded.hpp>
 
 namespace ts = tessera;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: are both included, so that a backend must be named
-#include <tessera/execute/devices.hpp>
+#include <tessera/execute/local/devices.hpp>
 
 namespace ts = tessera;
 

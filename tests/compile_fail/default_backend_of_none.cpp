@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: there is no backend; include tessera/host.hpp or tessera/cuda.hpp
-#include <tessera/execute/devices.hpp>
+#include <tessera/execute/local/devices.hpp>
 
 namespace ts = tessera;
 

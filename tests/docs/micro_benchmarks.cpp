@@ -3,7 +3,7 @@
 #include "io/temporary_folder.hpp"
 #include "tessera/backend/host/measure/predict_operator.hpp"
 #include "tessera/host.hpp"
-#include "tessera/io/rows_json.hpp"
+#include "tessera/io/files/rows_json.hpp"
 #include "tessera/machine/presets.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block of docs/onnx.md, word for word. There is no model here, so that it is told which file is missing; tests/io/onnx_*.cpp read models.
 #include <tessera/base/error.hpp>
-#include <tessera/io/onnx_network.hpp>
+#include <tessera/io/exchange/onnx_network.hpp>
 
 #include <doctest/doctest.h>
 

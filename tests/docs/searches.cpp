@@ -8,7 +8,7 @@
 #include "support/policies.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/refine.hpp"
+#include "tessera/execute/measure/refine.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/search/compared.hpp"
 #include "tessera/search/fit/fit.hpp"

@@ -3,7 +3,7 @@
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/predictor.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/io/load_weights.hpp>
+#include <tessera/io/files/load_weights.hpp>
 
 #include "io/temporary_folder.hpp"
 

@@ -2,11 +2,11 @@
 // The blocks of docs/training.md about data, word for word, in programs that run.
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/io/augment.hpp>
-#include <tessera/io/build_vocabulary.hpp>
-#include <tessera/io/checkpoint_folder.hpp>
-#include <tessera/io/prefetch.hpp>
-#include <tessera/io/text.hpp>
+#include <tessera/io/data/augment.hpp>
+#include <tessera/io/data/build_vocabulary.hpp>
+#include <tessera/io/data/prefetch.hpp>
+#include <tessera/io/files/checkpoint_folder.hpp>
+#include <tessera/io/files/text.hpp>
 #include <tessera/io/train.hpp>
 
 #include "examples/texts.hpp"

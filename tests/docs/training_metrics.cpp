@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of docs/training.md about metrics and summaries, word for word, in a program that runs.
 #include <tessera/backend/reference/backend.hpp>
-#include <tessera/execute/summary.hpp>
+#include <tessera/execute/measure/summary.hpp>
 #include <tessera/execute/trainer.hpp>
-#include <tessera/io/file.hpp>
-#include <tessera/io/learning_curve.hpp>
+#include <tessera/io/files/file.hpp>
+#include <tessera/io/reports/learning_curve.hpp>
 #include <tessera/io/train.hpp>
 #include <tessera/machine/presets.hpp>
 

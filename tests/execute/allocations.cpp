@@ -4,7 +4,7 @@
 #include "support/count_allocations.hpp"
 #include "support/same_numbers.hpp"
 
-#include "tessera/execute/timing.hpp"
+#include "tessera/execute/measure/timing.hpp"
 #include "tessera/host.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of several lengths, padded to buckets, in a network of any length: as many plans as buckets, and the loss
 // is the mean over what is no padding, sequence by sequence.
-#include "tessera/io/sequences.hpp"
+#include "tessera/io/data/sequences.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"

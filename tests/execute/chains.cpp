@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of operators in shards against the same operators one after the other on one device.
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "tessera/layout/typed_redistribution.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/plan/movements.hpp"

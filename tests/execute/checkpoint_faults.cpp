@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What befalls checkpoints: full disks, folders that cannot be written, files that are damaged, missing, of other
 // versions or of other checkpoints. Each is named with what to do, and the older checkpoint is what one goes on from.
-#include "tessera/io/checkpoint_folder.hpp"
+#include "tessera/io/files/checkpoint_folder.hpp"
 
 #include "support/kept_training.hpp"
 #include "support/planned.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of checkpoints (io/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that is
+// A folder of checkpoints (io/files/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that is
 // whole loaded.
-#include "tessera/io/checkpoint_folder.hpp"
+#include "tessera/io/files/checkpoint_folder.hpp"
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"
 

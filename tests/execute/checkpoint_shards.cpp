@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints whose tensors lie in boxes over several files (io/checkpoint_layout.hpp): what a device holds its own
+// Checkpoints whose tensors lie in boxes over several files (io/files/checkpoint_layout.hpp): what a device holds its own
 // process writes; any strategy reads it.
-#include "tessera/io/checkpoint_layout.hpp"
+#include "tessera/io/files/checkpoint_layout.hpp"
 
 #include "support/kept_training.hpp"
 #include "support/planned.hpp"
@@ -11,7 +11,7 @@
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/host.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 
 #include <doctest/doctest.h>
 

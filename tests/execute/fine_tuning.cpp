@@ -6,10 +6,10 @@
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"
-#include "tessera/io/checkpoint.hpp"
-#include "tessera/io/load_weights.hpp"
-#include "tessera/io/network_cpp.hpp"
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_cpp.hpp"
+#include "tessera/io/exchange/network_file.hpp"
+#include "tessera/io/files/checkpoint.hpp"
+#include "tessera/io/files/load_weights.hpp"
 #ifdef TESSERA_TEST_HOST
 #include "tessera/host.hpp"
 #endif

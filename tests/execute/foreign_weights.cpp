@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other people's files of weights (io/load_weights.hpp, io/weight_names.hpp): PyTorch's and torchvision's names by
+// Other people's files of weights (io/files/load_weights.hpp, io/files/weight_names.hpp): PyTorch's and torchvision's names by
 // patterns, running mean and variance, transposed layers, parts of fused ones, shards with an index. The oracle is the
 // parameter, number by number, that was written.
-#include "tessera/io/load_weights.hpp"
+#include "tessera/io/files/load_weights.hpp"
 
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"

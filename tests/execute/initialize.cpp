@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initial values that layers ask for: their distributions, and that they are functions of seed, parameter and index.
-#include "tessera/execute/initialize.hpp"
+#include "tessera/execute/local/initialize.hpp"
 #include "tessera/net/describe.hpp"
 
 #include <doctest/doctest.h>

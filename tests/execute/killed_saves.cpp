@@ -2,7 +2,7 @@
 // Trainings that are killed by SIGKILL at random moments while they save, again and again in the same folder: the
 // newest complete checkpoint always loads, is at least the last that was said to be on the disk, and holds bit for bit
 // the numbers of its step. TESSERA_KILLS says how often; .ci/long asks for 1,000.
-#include "tessera/io/checkpoint_folder.hpp"
+#include "tessera/io/files/checkpoint_folder.hpp"
 
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"

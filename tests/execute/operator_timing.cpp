@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Micro-benchmarks of operators and chains: what their rows say, and predictions of the very plan that runs.
-#include "tessera/execute/operator_timing.hpp"
+#include "tessera/execute/measure/operator_timing.hpp"
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "tessera/machine/presets.hpp"
 
 #include <doctest/doctest.h>

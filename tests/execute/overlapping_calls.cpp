@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of several threads on one trainer, or on several over the same devices: they take turns
-// (execute/device_turn.hpp), and each gets its own answer.
+// (execute/local/device_turn.hpp), and each gets its own answer.
 #include "support/planned.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"

@@ -5,7 +5,7 @@
 #include "support/same_numbers.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/host.hpp"
 #include "tessera/net/describe.hpp"

@@ -10,7 +10,7 @@
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One operator in shards against the reference kernels on the whole operator, in double.
-#include "tessera/execute/sharded.hpp"
+#include "tessera/execute/measure/sharded.hpp"
 #include "op/harness.hpp"
 #include "tessera/backend/reference/backend.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries of trainers: LeNet-5 against closed formulas, parameters against what the trainer holds, bytes of devices
 // against the plan's memory, times against the roofline.
-#include "tessera/execute/summary.hpp"
+#include "tessera/execute/measure/summary.hpp"
 #include "support/networks.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"

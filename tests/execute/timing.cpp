@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timing on a clock that the tests turn, and the order statistics behind it.
-#include "tessera/execute/timing.hpp"
+#include "tessera/execute/measure/timing.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tells trainings apart: every field that changes numbers is seen and named, whatever else is not.
-#include "tessera/execute/training_identity.hpp"
+#include "tessera/execute/ranks/training_identity.hpp"
 #include "support/changed_training.hpp"
 
-#include "tessera/execute/step_identity.hpp"
+#include "tessera/execute/ranks/step_identity.hpp"
 
 #include <doctest/doctest.h>
 

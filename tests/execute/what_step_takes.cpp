@@ -5,7 +5,7 @@
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/predictor.hpp"
 #include "tessera/execute/trainer.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 #include "tessera/net/dag.hpp"
 
 #include <doctest/doctest.h>

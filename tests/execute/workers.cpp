@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices as threads: exceptions, many devices on few cores, plans whose tasks fail while others wait.
-#include "tessera/execute/workers.hpp"
-#include "tessera/execute/executor.hpp"
+#include "tessera/execute/local/workers.hpp"
+#include "tessera/execute/local/executor.hpp"
 #include "tessera/plan/lower/lower.hpp"
 
 #include <doctest/doctest.h>

@@ -2,13 +2,13 @@
 // Files of data for fuzz_files: tables, rows, logs of metrics, vocabularies, images, names that are mistyped.
 #include "fuzz/target.hpp"
 #include "tessera/base/nearest.hpp"
-#include "tessera/io/build_vocabulary.hpp"
-#include "tessera/io/cifar.hpp"
-#include "tessera/io/csv.hpp"
-#include "tessera/io/idx.hpp"
-#include "tessera/io/learning_curve.hpp"
-#include "tessera/io/rows_json.hpp"
-#include "tessera/io/text.hpp"
+#include "tessera/io/data/build_vocabulary.hpp"
+#include "tessera/io/data/cifar.hpp"
+#include "tessera/io/data/idx.hpp"
+#include "tessera/io/files/csv.hpp"
+#include "tessera/io/files/rows_json.hpp"
+#include "tessera/io/files/text.hpp"
+#include "tessera/io/reports/learning_curve.hpp"
 
 #include <cstring>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON, and what holds it: headers of safetensors files, states of checkpoints.
 #include "fuzz/target.hpp"
-#include "tessera/io/checkpoint_identity.hpp"
-#include "tessera/io/checkpoint_state.hpp"
-#include "tessera/io/json_text.hpp"
-#include "tessera/io/weight_files.hpp"
+#include "tessera/io/files/checkpoint_identity.hpp"
+#include "tessera/io/files/checkpoint_state.hpp"
+#include "tessera/io/files/json_text.hpp"
+#include "tessera/io/files/weight_files.hpp"
 
 #include <filesystem>
 #include <memory>

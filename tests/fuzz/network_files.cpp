@@ -2,8 +2,8 @@
 // Network files for fuzz_files: good ones, and what is done with one that is read.
 #include "fuzz/target.hpp"
 #include "support/random_network.hpp"
-#include "tessera/io/network_cpp.hpp"
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_cpp.hpp"
+#include "tessera/io/exchange/network_file.hpp"
 #include "tessera/machine/presets.hpp"
 
 namespace ts = tessera;

@@ -2,7 +2,7 @@
 // ONNX files for fuzz_files: good ones, and what is done with one that is read.
 #include "fuzz/target.hpp"
 #include "support/onnx_encoder.hpp"
-#include "tessera/io/onnx_network.hpp"
+#include "tessera/io/exchange/onnx_network.hpp"
 
 namespace io = tessera::io;
 using test_support::onnx_model;

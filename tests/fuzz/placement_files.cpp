@@ -2,9 +2,9 @@
 // Split problems, PipeDream's profiles and the contest's problems for fuzz_files.
 #include "fuzz/target.hpp"
 #include "search/placement/random_split_problem.hpp"
-#include "tessera/io/contest_file.hpp"
-#include "tessera/io/layer_profile_file.hpp"
-#include "tessera/io/split_problem_file.hpp"
+#include "tessera/io/exchange/contest_file.hpp"
+#include "tessera/io/exchange/layer_profile_file.hpp"
+#include "tessera/io/exchange/split_problem_file.hpp"
 #include "tessera/machine/machine.hpp"
 #include "tessera/search/certified/certified.hpp"
 #include "tessera/search/placement/contiguous.hpp"

@@ -4,7 +4,7 @@
 
 #ifdef TESSERA_FUZZ_PROFILE
 #include "tessera/backend/host/measure/profile.hpp"
-#include "tessera/io/file.hpp"
+#include "tessera/io/files/file.hpp"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include "examples/networks.hpp"
 #include "fuzz/target.hpp"
 #include "support/random_pipeline.hpp"
-#include "tessera/io/coarse_search_file.hpp"
-#include "tessera/io/machine_file.hpp"
-#include "tessera/io/strategy_file.hpp"
+#include "tessera/io/exchange/coarse_search_file.hpp"
+#include "tessera/io/exchange/machine_file.hpp"
+#include "tessera/io/exchange/strategy_file.hpp"
 #include "tessera/machine/presets.hpp"
 
 namespace ts = tessera;

@@ -19,7 +19,7 @@ ranges|regex|functional|memory|filesystem|nlohmann/.*|range/v3/.*)$")
 # vendor header pattern = the folders that may include it
 set(vendors "^(dnnl|oneapi/dnnl/|omp\\.h)=^backend/host/" "^mpi\\.h=^ranks/"
             "^(cuda|cudnn|cublas|nccl|nvrtc)=^backend/cuda/" "^zlib\\.h=^io/" "^range/v3/=^io/"
-            "^nlohmann/=^io/json")
+            "^nlohmann/=^io/files/json")
 
 # Operators whose names are words that other layers use for something else: functions of mathematics, a linear operator, the route between
 # devices, a slice of a parameter. Of these only what can mean nothing but the operator is refused.

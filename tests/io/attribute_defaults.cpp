@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network file does not say of an operator is what the operator's header says: its layer without options.
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_file.hpp"
 
 #include "support/refusal.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Augmented images against a padded copy, flipped and cut by hand.
-#include "tessera/io/augment.hpp"
+#include "tessera/io/data/augment.hpp"
 #include "support/refusal.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/batches.hpp"
+#include "tessera/io/data/batches.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint says what its training is; who goes on from it with something else is told what.
-#include "tessera/io/checkpoint_identity.hpp"
+#include "tessera/io/files/checkpoint_identity.hpp"
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/cifar.hpp"
+#include "tessera/io/data/cifar.hpp"
 
 #include "temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/contest_file.hpp"
+#include "tessera/io/exchange/contest_file.hpp"
 #include "support/replaced.hpp"
 #include "temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/csv.hpp"
+#include "tessera/io/files/csv.hpp"
 #include "support/refusal.hpp"
 #include "temporary_folder.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tessera/base/error.hpp"
-#include "tessera/io/event_file.hpp"
+#include "tessera/io/reports/event_file.hpp"
 
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/fashion_mnist.hpp"
+#include "tessera/io/data/fashion_mnist.hpp"
 #include "support/refusal.hpp"
 
 #include "temporary_folder.hpp"

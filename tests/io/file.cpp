@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/file.hpp"
+#include "tessera/io/files/file.hpp"
 
 #include "temporary_folder.hpp"
 

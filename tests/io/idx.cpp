@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/idx.hpp"
+#include "tessera/io/data/idx.hpp"
 
 #include "temporary_folder.hpp"
 

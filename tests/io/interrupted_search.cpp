@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/execute/search_threads.hpp"
-#include "tessera/io/coarse_search_file.hpp"
+#include "tessera/execute/local/search_threads.hpp"
+#include "tessera/io/exchange/coarse_search_file.hpp"
 
 #include "examples/zoo/recurrent.hpp"
 #include "tessera/machine/presets.hpp"

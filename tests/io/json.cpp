@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/json_text.hpp"
+#include "tessera/io/files/json_text.hpp"
 
 #include <doctest/doctest.h>
 

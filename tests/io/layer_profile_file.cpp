@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/layer_profile_file.hpp"
+#include "tessera/io/exchange/layer_profile_file.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
 

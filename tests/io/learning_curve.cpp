@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning curves from logs: what is drawn, smoothed by a plain loop, and after a training that went on from an earlier
 // step.
-#include "tessera/io/learning_curve.hpp"
+#include "tessera/io/reports/learning_curve.hpp"
 #include "io/temporary_folder.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/machine_file.hpp"
+#include "tessera/io/exchange/machine_file.hpp"
 
 #include "support/replaced.hpp"
 #include "tessera/machine/presets.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs of metrics: CRC-32C, records of event files against bytes by hand and a decoder of the test.s own, CSV to the
 // bit, resuming, full disks.
-#include "tessera/io/metrics_log.hpp"
+#include "tessera/io/reports/metrics_log.hpp"
 #include "io/event_decoder.hpp"
 #include "io/temporary_folder.hpp"
 #include "support/refusal.hpp"
-#include "tessera/io/learning_curve.hpp"
+#include "tessera/io/reports/learning_curve.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_file.hpp"
 
 #include "examples/networks.hpp"
 #include "support/random_network.hpp"

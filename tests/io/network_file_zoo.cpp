@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/zoo/zoo.hpp"
 #include "support/same_network.hpp"
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_file.hpp"
 
 #include <doctest/doctest.h>
 

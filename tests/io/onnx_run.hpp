@@ -5,7 +5,7 @@
 #include "support/onnx_encoder.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
-#include "tessera/io/onnx_network.hpp"
+#include "tessera/io/exchange/onnx_network.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches made ahead are those of the range itself; exceptions come where their batch would; no loop hangs, wherever it
 // is left.
-#include "tessera/io/prefetch.hpp"
+#include "tessera/io/data/prefetch.hpp"
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/io/train.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/progress.hpp"
+#include "tessera/io/reports/progress.hpp"
 
 #include <doctest/doctest.h>
 

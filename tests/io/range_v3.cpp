@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of range-v3 over data sets and batches, against plain loops over the same.
-#include "tessera/io/range_v3.hpp"
-#include "tessera/io/fashion_mnist.hpp"
+#include "tessera/io/data/range_v3.hpp"
+#include "tessera/io/data/fashion_mnist.hpp"
 
 #include <doctest/doctest.h>
 

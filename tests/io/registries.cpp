@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches, schedules and policies by name: each row makes, on a small network, a strategy whose plan is sound and that
 // comes back from a strategy file; names are unique, options mean one thing, and one's own are run like the library's.
-#include "tessera/execute/search_threads.hpp"
-#include "tessera/io/strategy_file.hpp"
+#include "tessera/execute/local/search_threads.hpp"
+#include "tessera/io/exchange/strategy_file.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/plan/finish.hpp"
 #include "tessera/schedule/policies.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/report.hpp"
+#include "tessera/io/reports/report.hpp"
 
 #include "run_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training that stops in the middle of an epoch goes on from a checkpoint bit for bit, wherever it stops.
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 #include "tessera/io/train.hpp"
 
 #include "temporary_folder.hpp"

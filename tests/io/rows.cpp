@@ -2,8 +2,8 @@
 // Rows of described values as CSV and JSON: whatever they hold comes back.
 #include "support/refusal.hpp"
 #include "temporary_folder.hpp"
-#include "tessera/execute/operator_timing.hpp"
-#include "tessera/io/rows_json.hpp"
+#include "tessera/execute/measure/operator_timing.hpp"
+#include "tessera/io/files/rows_json.hpp"
 #include "tessera/strategy/synchronization.hpp"
 
 #include <doctest/doctest.h>

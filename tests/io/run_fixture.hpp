@@ -3,7 +3,7 @@
 #pragma once
 
 #include "examples/networks.hpp"
-#include "tessera/io/shown_run.hpp"
+#include "tessera/io/reports/shown_run.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/schedule/gpipe.hpp"
 #include "tessera/search/pipeline.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/sequences.hpp"
+#include "tessera/io/data/sequences.hpp"
 
 #include "support/refusal.hpp"
 #include "tessera/op/mask.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/split_problem_file.hpp"
+#include "tessera/io/exchange/split_problem_file.hpp"
 #include "search/placement/random_split_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"

@@ -3,9 +3,9 @@
 #include "support/strategy_fields.hpp"
 #include "support/networks.hpp"
 
-#include "tessera/io/described_json.hpp"
-#include "tessera/io/search_file.hpp"
-#include "tessera/io/strategy_file.hpp"
+#include "tessera/io/exchange/search_file.hpp"
+#include "tessera/io/exchange/strategy_file.hpp"
+#include "tessera/io/reports/described_json.hpp"
 #include "tessera/machine/presets.hpp"
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/schedule/stale_gradients.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/strategy_file.hpp"
+#include "tessera/io/exchange/strategy_file.hpp"
 
 #include "examples/networks.hpp"
 #include "support/policies.hpp"

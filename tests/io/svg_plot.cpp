@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/svg_plot.hpp"
+#include "tessera/io/reports/svg_plot.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/svg_scatter.hpp"
+#include "tessera/io/reports/svg_scatter.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vocabularies, their files, and windows of texts, against brute force.
-#include "tessera/io/text.hpp"
+#include "tessera/io/files/text.hpp"
 #include "support/refusal.hpp"
 #include "temporary_folder.hpp"
-#include "tessera/io/build_vocabulary.hpp"
+#include "tessera/io/data/build_vocabulary.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/trace.hpp"
+#include "tessera/io/reports/trace.hpp"
 
 #include "run_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tessera/io/waiting.hpp"
+#include "tessera/io/reports/waiting.hpp"
 
 #include <doctest/doctest.h>
 

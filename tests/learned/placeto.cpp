@@ -7,7 +7,7 @@
 #include "learned/two_kinds.hpp"
 #include "support/refusal.hpp"
 #include "tessera/host.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 #include "tessera/search/placement/metropolis.hpp"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way to compose a network, as the graph that it becomes, and the rules of composition.
 #include "support/refusal.hpp"
-#include "tessera/execute/initialize.hpp"
+#include "tessera/execute/local/initialize.hpp"
 #include "tessera/net/dag.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/part/residual.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data files, which bring zlib along.
-#include <tessera/io/idx.hpp>
+#include <tessera/io/data/idx.hpp>
 
 int main() {
     try {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Refuses sources that quote texts for a language by themselves: what leaves as Python, C++, HTML, SVG, CSV, JSON or TSV goes through the one writer of that language
-(tessera/base/quoted.hpp; text_of_json in io/json_builder.hpp).
+(tessera/base/quoted.hpp; text_of_json in io/files/json_builder.hpp).
 
     check.py ROOT FOLDER...            no source below these folders may
     check.py --expected FILE ROOT FOLDER...   what is refused must be exactly the lines of that file
@@ -15,12 +15,12 @@ import sys
 # A file may do what its language asks for: the writers, and readers that look at such letters.
 WRITERS = {
     "include/tessera/base/quoted.inl": {"entity", "letter by letter"},
-    "include/tessera/io/json_builder.inl": {"dump"},
-    "include/tessera/io/contest_file.inl": {"letter by letter"},  # reads JSON of one shape
-    "include/tessera/io/csv.inl": {"letter by letter"},  # reads
+    "include/tessera/io/files/json_builder.inl": {"dump"},
+    "include/tessera/io/exchange/contest_file.inl": {"letter by letter"},  # reads JSON of one shape
+    "include/tessera/io/files/csv.inl": {"letter by letter"},  # reads
     "include/tessera/base/layer_name.hpp": {"letter by letter"},  # reads names that compilers write
     "include/tessera/net/paths.inl": {"letter by letter"},  # likewise
-    "include/tessera/io/json.hpp": {"dump"},  # a number in a message
+    "include/tessera/io/files/json.hpp": {"dump"},  # a number in a message
     "include/tessera/backend/torch/text.hpp": {"markup"},
 }
 RULES = [

@@ -15,7 +15,7 @@
 #include "support/random_pipeline.hpp"
 
 #include "tessera/cuda.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 #include "tessera/ranks/mpi.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 

@@ -8,7 +8,7 @@
 #include "support/over_ranks.hpp"
 
 #include "tessera/cuda.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 #include "tessera/ranks/mpi.hpp"
 
 #include <cstdio>

@@ -6,7 +6,7 @@
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
-#include "tessera/io/checkpoint_folder.hpp"
+#include "tessera/io/files/checkpoint_folder.hpp"
 #include "tessera/ranks/mpi.hpp"
 #include "tessera/schedule/policies.hpp"
 #include "tessera/search/by_hand/baselines.hpp"

@@ -4,7 +4,7 @@
 
 // clang-format off
 #include <tessera/host.hpp>
-#include <tessera/io/fashion_mnist.hpp>
+#include <tessera/io/data/fashion_mnist.hpp>
 namespace ts = tessera;
 
 struct conv1 : ts::conv2d<10, ts::window<5>> {};

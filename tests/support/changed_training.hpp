@@ -8,7 +8,7 @@
 #include "support/random_strategy.hpp"
 #include "support/strategy_fields.hpp"
 
-#include "tessera/execute/training_identity.hpp"
+#include "tessera/execute/ranks/training_identity.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 
 #include <string>

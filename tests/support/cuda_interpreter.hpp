@@ -8,7 +8,7 @@
 #include "random_strategy.hpp"
 
 #include "tessera/backend/cuda/bind.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/store.hpp"
 
 #include <algorithm>
 #include <array>

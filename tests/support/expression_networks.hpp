@@ -7,7 +7,7 @@
 #include "same_numbers.hpp"
 
 #include "tessera/net/graph_builder.hpp"
-#include "tessera/strategy/fuse.hpp"
+#include "tessera/plan/fuse.hpp"
 
 #include <string>
 #include <vector>

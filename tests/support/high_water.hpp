@@ -3,7 +3,7 @@
 // pattern, a step runs, and what has changed is looked for from the end.
 #pragma once
 
-#include "tessera/execute/executor.hpp"
+#include "tessera/execute/local/executor.hpp"
 #include "tessera/schedule/schedules.hpp"
 #include "tessera/search/pipeline.hpp"
 

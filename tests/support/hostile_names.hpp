@@ -2,7 +2,7 @@
 // Names that end literals, elements, fields and lines, and a network whose inputs and layers have them.
 #pragma once
 
-#include "tessera/io/network_file.hpp"
+#include "tessera/io/exchange/network_file.hpp"
 
 #include <string>
 #include <vector>

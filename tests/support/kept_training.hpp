@@ -5,7 +5,7 @@
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/session.hpp"
-#include "tessera/io/checkpoint_folder.hpp"
+#include "tessera/io/files/checkpoint_folder.hpp"
 #include "tessera/tessera.hpp"
 
 #include <cstdlib>

@@ -8,7 +8,7 @@
 #include "random_pairs.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/initialize.hpp"
+#include "tessera/execute/local/initialize.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

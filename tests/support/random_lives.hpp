@@ -10,7 +10,7 @@
 
 #include "tessera/backend/reference/backend.hpp"
 #include "tessera/execute/pruning.hpp"
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -3,7 +3,7 @@
 // without MPI.
 #pragma once
 
-#include "tessera/io/checkpoint.hpp"
+#include "tessera/io/files/checkpoint.hpp"
 
 #include <cstring>
 #include <exception>

@@ -7,10 +7,10 @@
 #include "cases.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
-#include "tessera/execute/workers.hpp"
+#include "tessera/execute/local/workers.hpp"
 #include "tessera/host.hpp"
-#include "tessera/io/shuffle.hpp"
-#include "tessera/io/torch_export.hpp"
+#include "tessera/io/data/shuffle.hpp"
+#include "tessera/io/exchange/torch_export.hpp"
 
 #include <cstdio>
 #include <filesystem>

@@ -4,10 +4,10 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/devices.hpp"
 #include "tessera/execute/evaluation.hpp"
-#include "tessera/execute/link_speed.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/devices.hpp"
+#include "tessera/execute/local/link_speed.hpp"
+#include "tessera/execute/local/store.hpp"
 #include "tessera/net/operator_set.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/plan.hpp"
@@ -54,7 +54,7 @@ struct session_options {
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb
     std::string profile{}; ///< file that keeps what was measured for the next time; empty: nothing is kept
     link_speed links{};    ///< between devices of this process: slower than they are, to see what a network would do
-    bool fuse = true; ///< element-wise operators that are expressions, several in a row, run as one (strategy/fuse.hpp)
+    bool fuse = true; ///< element-wise operators that are expressions, several in a row, run as one (plan/fuse.hpp)
 
     /// All fields by name (strategy/described.hpp); `permits`: it changes no number that is computed.
     template <class See>

@@ -4,8 +4,8 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/base/finite.hpp"
-#include "tessera/execute/run_report.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/run_report.hpp"
+#include "tessera/execute/local/store.hpp"
 #include "tessera/plan/loss_rows.hpp"
 
 #include <cmath>

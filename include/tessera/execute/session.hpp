@@ -6,28 +6,28 @@
 
 #include "tessera/base/finite.hpp"
 #include "tessera/base/owned.hpp"
-#include "tessera/execute/batch_parts.hpp"
-#include "tessera/execute/device_turn.hpp"
 #include "tessera/execute/evaluation.hpp"
-#include "tessera/execute/executor.hpp"
-#include "tessera/execute/initialize.hpp"
 #include "tessera/execute/input_data.hpp"
-#include "tessera/execute/kept_pieces.hpp"
+#include "tessera/execute/local/device_turn.hpp"
+#include "tessera/execute/local/executor.hpp"
+#include "tessera/execute/local/initialize.hpp"
+#include "tessera/execute/local/kept_pieces.hpp"
+#include "tessera/execute/local/plain_values.hpp"
+#include "tessera/execute/local/residuals.hpp"
+#include "tessera/execute/local/stored_values.hpp"
 #include "tessera/execute/not_finite.hpp"
-#include "tessera/execute/own_memory.hpp"
-#include "tessera/execute/plain_values.hpp"
 #include "tessera/execute/prediction.hpp"
-#include "tessera/execute/residuals.hpp"
-#include "tessera/execute/step_identity.hpp"
-#include "tessera/execute/stored_values.hpp"
-#include "tessera/execute/training_identity.hpp"
+#include "tessera/execute/ranks/batch_parts.hpp"
+#include "tessera/execute/ranks/own_memory.hpp"
+#include "tessera/execute/ranks/step_identity.hpp"
+#include "tessera/execute/ranks/training_identity.hpp"
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/with_batch.hpp"
 #include "tessera/net/with_length.hpp"
+#include "tessera/plan/fuse.hpp"
 #include "tessera/plan/lower/lower.hpp"
 #include "tessera/plan/one_value.hpp"
 #include "tessera/plan/staleness.hpp"
-#include "tessera/strategy/fuse.hpp"
 
 #include <bit>
 #include <cmath>
@@ -333,11 +333,11 @@ public:
     }
     bool uses_averages() const { return uses_averages_; }
 
-    // ---- what a file must hold for training to go on as if it had not ended (io/checkpoint.hpp) ---------------------
+    // ---- what a file must hold for training to go on as if it had not ended (io/files/checkpoint.hpp) ---------------------
 
     const optimizer& update() const { return update_; }
     std::uint64_t seed() const { return state_.seed; }
-    /// What the training is, field by field (execute/training_identity.hpp).
+    /// What the training is, field by field (execute/ranks/training_identity.hpp).
     field_lines identity_lines() const {
         training_identity t;
         t.backend = full_type_name<B>();

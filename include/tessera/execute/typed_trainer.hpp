@@ -9,9 +9,9 @@
 #include "tessera/execute/backend.hpp"
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/check_backend.hpp"
-#include "tessera/execute/device_turn.hpp"
-#include "tessera/execute/devices.hpp"
 #include "tessera/execute/learning_rate.hpp"
+#include "tessera/execute/local/device_turn.hpp"
+#include "tessera/execute/local/devices.hpp"
 #include "tessera/execute/prediction_inputs.hpp"
 #include "tessera/execute/pruning.hpp"
 #include "tessera/strategy/typed_groups.hpp"
@@ -73,7 +73,7 @@ TESSERA_REFUSAL(no_such_layer, "the network has no such layer");
 TESSERA_REFUSAL(layer_is_no_loss, "the layer is no loss");
 TESSERA_REFUSAL(no_such_parameter, "the network has no such layer, or the layer has no such parameter");
 TESSERA_REFUSAL(summary_not_included,
-                "a summary wants tessera/execute/summary.hpp included, and a cluster, a timeline or nothing");
+                "a summary wants tessera/execute/measure/summary.hpp included, and a cluster, a timeline or nothing");
 TESSERA_REFUSAL(strategy_of_other_network, "the strategy was made for another network");
 
 /// The parameter of a layer by its slot; -1 where the network has no such layer or the layer no such parameter.
@@ -121,10 +121,10 @@ inline constexpr int parameter_of = find_parameter<L>(storage_of<Net, 64>.view()
 
 } // namespace detail
 
-/// Trains a network under a strategy. B is a backend (see execute/executor.hpp); including host.hpp makes its backend
+/// Trains a network under a strategy. B is a backend (see execute/local/executor.hpp); including host.hpp makes its backend
 /// the default. Results do not depend on the strategy but for the order of floating-point sums. Everything is built
 /// here: a step allocates nothing unless it is the first of its batch size. Threads may call it at the same time: calls
-/// take turns (execute/device_turn.hpp); for many threads that predict, see execute/predictor.hpp.
+/// take turns (execute/local/device_turn.hpp); for many threads that predict, see execute/predictor.hpp.
 template <class Net, class B = default_backend<Net>>
 class trainer {
 public:
@@ -404,7 +404,7 @@ public:
     double learning_rate() const { return session_.learning_rate(); } ///< of the last step
     /// Its layers with their shapes, parameters, floating-point operations and bytes, whole and on each device;
     /// to_text() makes a table of it. With a cluster on which to simulate the plan (and task times), or with a timeline
-    /// of the plan, also their times. Of tessera/execute/summary.hpp, which must be included.
+    /// of the plan, also their times. Of tessera/execute/measure/summary.hpp, which must be included.
     template <class... Times>
     auto summary(const Times&... times) const {
         if constexpr (requires { summarize(*this, times...); }) {

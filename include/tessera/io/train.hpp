@@ -5,10 +5,10 @@
 
 #include "tessera/base/number_text.hpp"
 #include "tessera/execute/typed_trainer.hpp"
-#include "tessera/io/batches.hpp"
-#include "tessera/io/metrics_log.hpp"
-#include "tessera/io/prefetch.hpp"
-#include "tessera/io/progress.hpp"
+#include "tessera/io/data/batches.hpp"
+#include "tessera/io/data/prefetch.hpp"
+#include "tessera/io/reports/metrics_log.hpp"
+#include "tessera/io/reports/progress.hpp"
 
 #include <array>
 #include <chrono>

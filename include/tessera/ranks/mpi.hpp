@@ -4,7 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/base/owned.hpp"
-#include "tessera/execute/devices.hpp"
+#include "tessera/execute/local/devices.hpp"
 #include "tessera/ranks/late_launcher.hpp"
 #include "tessera/ranks/mpi_calls.hpp"
 #include "tessera/ranks/siblings.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/processes.hpp"
+#include "tessera/execute/ranks/processes.hpp"
 #include "tessera/ranks/detached.hpp"
 #include "tessera/ranks/leftovers.hpp"
 

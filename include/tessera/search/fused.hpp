@@ -3,9 +3,9 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/plan/fuse.hpp"
 #include "tessera/search/finished_step.hpp"
 #include "tessera/search/record.hpp"
-#include "tessera/strategy/fuse.hpp"
 
 namespace tessera::search {
 

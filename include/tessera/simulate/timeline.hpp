@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When every task of a plan starts and ends: predicted by a simulation, or measured by the executor (see
-// execute/executor.hpp).
+// execute/local/executor.hpp).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -37,9 +37,10 @@ struct run_state {
     std::uint64_t step = 0;
     double learning_rate = 0.01;
     const void* const* inputs = nullptr; ///< for every tensor of the network that is an input: its elements, plain
-    run_report* report = nullptr; ///< where tasks say what is not finite (execute/run_report.hpp); null: nobody asks
+    run_report* report =
+        nullptr; ///< where tasks say what is not finite (execute/local/run_report.hpp); null: nobody asks
     const run_identity* identity =
-        nullptr; ///< of the run's first step: what processes compare (execute/step_identity.hpp); null: the plan alone
+        nullptr; ///< of the run's first step: what processes compare (execute/ranks/step_identity.hpp); null: the plan alone
 };
 
 /// What a device runs for one task: prepared once, called every step.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that runs out of memory inside oneDNN ends with an error that says so, wherever that happens.
 #include "support/networks.hpp"
-#include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/execute/measure/synthetic_batch.hpp"
 #include "tessera/host.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 

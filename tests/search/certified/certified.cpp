@@ -2,7 +2,7 @@
 // The certified solver against brute force: random problems with memory over time, forbidden choices and parallel
 // edges.
 #include "tessera/search/certified/certified.hpp"
-#include "tessera/execute/search_threads.hpp"
+#include "tessera/execute/local/search_threads.hpp"
 #include "tessera/search/optcnn/variable_elimination.hpp"
 
 #include <doctest/doctest.h>

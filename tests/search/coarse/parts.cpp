@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/search/coarse/parts.hpp"
-#include "tessera/execute/search_threads.hpp"
+#include "tessera/execute/local/search_threads.hpp"
 
 #include "examples/networks.hpp"
 #include "examples/zoo/recurrent.hpp"

@@ -102,7 +102,7 @@ public:
         return cuda::supports(r, what, math);
     }
 
-    /// What it was made with, for those who compare (execute/training_identity.hpp).
+    /// What it was made with, for those who compare (execute/ranks/training_identity.hpp).
     const backend_options& made_with() const { return options_; }
 
     /// From now on devices are those of all processes of a group, of which this one has some (or null: all are its

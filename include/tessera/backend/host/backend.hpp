@@ -5,7 +5,7 @@
 
 #include "tessera/backend/host/bind.hpp"
 #include "tessera/backend/host/update_jobs.hpp"
-#include "tessera/execute/jobs_by_plan.hpp"
+#include "tessera/execute/local/jobs_by_plan.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/net/own_names.hpp"
 
@@ -48,7 +48,7 @@ public:
         return host::supports(r, what, math);
     }
 
-    /// What it was made with, for those who compare (execute/training_identity.hpp).
+    /// What it was made with, for those who compare (execute/ranks/training_identity.hpp).
     const backend_options& made_with() const { return options_; }
 
     /// Chooses implementations and formats; see bind.hpp. A store fixes the formats of parameters.

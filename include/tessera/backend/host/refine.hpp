@@ -5,6 +5,6 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/measured_tasks.hpp"
-#include "tessera/execute/refine.hpp"
+#include "tessera/execute/measure/refine.hpp"
 
 #include "tessera/base/end_header.inl"

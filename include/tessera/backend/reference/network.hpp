@@ -6,7 +6,7 @@
 #include "tessera/backend/reference/kernels.hpp"
 #include "tessera/backend/reference/rounded.hpp"
 #include "tessera/backend/reference/update.hpp"
-#include "tessera/execute/initialize.hpp"
+#include "tessera/execute/local/initialize.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/paths.hpp"

@@ -6,7 +6,7 @@
 
 #include "tessera/backend/reference/op/table.hpp"
 #include "tessera/base/bfloat16.hpp"
-#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/local/copy_box.hpp"
 #include "tessera/net/graph.hpp"
 #include "tessera/task/compute.hpp"
 

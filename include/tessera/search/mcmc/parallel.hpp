@@ -36,7 +36,7 @@ struct parallel_search_options {
     bool is_interrupted() const { return interrupted != nullptr && interrupted->load(); }
 };
 
-/// A search under way as a value, see io/search_file.hpp.
+/// A search under way as a value, see io/exchange/search_file.hpp.
 struct search_state {
     std::vector<named_chain> chains;
     int round = 0;

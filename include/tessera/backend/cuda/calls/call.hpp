@@ -7,7 +7,7 @@
 
 #include "tessera/backend/cuda/kernels/kernel.hpp"
 #include "tessera/base/fixed_vector.hpp"
-#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/local/copy_box.hpp"
 #include "tessera/plan/memory.hpp"
 #include "tessera/plan/plan.hpp"
 

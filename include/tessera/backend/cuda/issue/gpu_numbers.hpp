@@ -5,7 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/issue/error.hpp"
-#include "tessera/execute/processes.hpp"
+#include "tessera/execute/ranks/processes.hpp"
 
 #include <cstdlib>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "tessera/backend/cuda/issue/descriptors.hpp"
 #include "tessera/backend/cuda/issue/module.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/store.hpp"
 
 #include <cstring>
 #include <memory>

@@ -11,7 +11,7 @@
 #include "tessera/backend/host/plain_jobs.hpp"
 #include "tessera/backend/host/reorder.hpp"
 #include "tessera/base/clock.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/store.hpp"
 
 namespace tessera::host {
 

@@ -4,7 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/this_host.hpp"
-#include "tessera/execute/operator_timing.hpp"
+#include "tessera/execute/measure/operator_timing.hpp"
 
 namespace tessera::host {
 

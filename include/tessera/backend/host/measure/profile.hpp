@@ -6,7 +6,7 @@
 
 #include "tessera/base/file.hpp"
 #include "tessera/base/number_text.hpp"
-#include "tessera/execute/processes.hpp"
+#include "tessera/execute/ranks/processes.hpp"
 
 #include <algorithm>
 #include <cstdio>

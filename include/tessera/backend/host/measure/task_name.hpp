@@ -5,7 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/catalog.hpp"
-#include "tessera/execute/copy_box.hpp"
+#include "tessera/execute/local/copy_box.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/call.hpp"
 #include "tessera/simulate/reuse.hpp"

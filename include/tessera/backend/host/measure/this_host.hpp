@@ -4,8 +4,8 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/measure/task_clock.hpp"
-#include "tessera/execute/devices.hpp"
-#include "tessera/execute/synthetic_batch.hpp"
+#include "tessera/execute/local/devices.hpp"
+#include "tessera/execute/measure/synthetic_batch.hpp"
 #include "tessera/machine/device_graph.hpp"
 #include "tessera/net/describe.hpp"
 #include "tessera/search/by_hand/baselines.hpp"

@@ -4,7 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/call.hpp"
-#include "tessera/execute/store.hpp"
+#include "tessera/execute/local/store.hpp"
 
 namespace tessera::host::detail {
 

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "tessera/io/file.hpp"
+#include "tessera/io/files/file.hpp"
 #include "tessera/tessera.hpp"

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of store.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/execute/local/store.hpp"
+
+namespace tessera {
+
+TESSERA_INLINE buffer::buffer(index_t bytes, int device, const memory_source& source)
+    : source_(source), device_(device) {
+    if (source.take != nullptr) {
+        data_ = static_cast<std::byte*>(source.take(source.context, device, bytes));
+        return;
+    }
+    const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
+    data_ = static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size));
+    if (data_ == nullptr) {
+        throw error("tessera: no memory for an arena of " + std::to_string(bytes) +
+                    " bytes; use smaller batches or more devices");
+    }
+    std::memset(data_, 0, size);
+}
+
+TESSERA_INLINE buffer::buffer(buffer&& other) noexcept
+    : data_(other.data_), source_(other.source_), device_(other.device_) {
+    other.data_ = nullptr;
+}
+
+TESSERA_INLINE buffer& buffer::operator=(buffer&& other) noexcept {
+    if (this != &other) {
+        give_back();
+        data_ = other.data_;
+        source_ = other.source_;
+        device_ = other.device_;
+        other.data_ = nullptr;
+    }
+    return *this;
+}
+
+TESSERA_INLINE void buffer::give_back() {
+    if (data_ != nullptr) {
+        source_.give != nullptr ? source_.give(source_.context, device_, data_) : std::free(data_);
+    }
+}
+
+TESSERA_INLINE parameter_store::parameter_store(const plan& p, const memory_source& source) {
+    for (index_t bytes : p.persistent_bytes) {
+        arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
+    }
+    for (const tile& t : p.tiles) {
+        if (is_persistent(t.kind)) {
+            entries_.push_back({t, t.offset});
+        }
+    }
+}
+
+TESSERA_INLINE std::byte* parameter_store::address(const entry& e) const {
+    return arenas_[static_cast<std::size_t>(e.what.device)].data() + e.offset;
+}
+
+TESSERA_INLINE const parameter_store::entry* parameter_store::find(const tile& t) const {
+    for (const entry& e : entries_) {
+        if (e.what.kind == t.kind && e.what.tensor == t.tensor && e.what.device == t.device &&
+            e.what.region == t.region && e.what.elements == t.elements && e.what.slice == t.slice &&
+            e.what.slices == t.slices) {
+            return &e;
+        }
+    }
+    return nullptr;
+}
+
+TESSERA_INLINE index_t shared_arenas::bytes(int device) const {
+    const auto d = static_cast<std::size_t>(device);
+    return d < bytes_.size() ? bytes_[d] : 0;
+}
+
+TESSERA_INLINE bool shared_arenas::has_room(const std::vector<index_t>& wanted) const {
+    bool enough = wanted.size() <= bytes_.size();
+    for (std::size_t d = 0; d < wanted.size() && enough; ++d) {
+        enough = wanted[d] <= bytes_[d];
+    }
+    return enough;
+}
+
+TESSERA_INLINE std::vector<index_t> shared_arenas::missing(const std::vector<index_t>& wanted) const {
+    std::vector<index_t> more;
+    for (std::size_t d = 0; d < wanted.size(); ++d) {
+        const index_t there = bytes(static_cast<int>(d));
+        more.push_back(wanted[d] > there ? wanted[d] - there : 0);
+    }
+    return more;
+}
+
+TESSERA_INLINE void shared_arenas::grow(const std::vector<index_t>& wanted) {
+    const std::vector<index_t> before = bytes_;
+    try {
+        resize(wanted);
+    } catch (...) {
+        resize(before);
+        throw;
+    }
+}
+
+TESSERA_INLINE void shared_arenas::resize(const std::vector<index_t>& wanted) {
+    if (memory_.size() < wanted.size()) {
+        memory_.resize(wanted.size());
+        bytes_.resize(wanted.size(), 0);
+    }
+    for (std::size_t d = 0; d < wanted.size(); ++d) {
+        if (memory_[d].data() == nullptr || bytes_[d] < wanted[d]) {
+            memory_[d] = buffer(); // first, so that both are never there at once
+            bytes_[d] = 0;
+            memory_[d] = buffer(wanted[d], static_cast<int>(d), source_);
+            bytes_[d] = wanted[d];
+        }
+    }
+}
+
+TESSERA_INLINE addresses::addresses(const plan& p, const parameter_store& store, const memory_source& source)
+    : own_(source) {
+    own_.grow(p.arena_bytes);
+    place(p, store, own_);
+}
+
+TESSERA_INLINE void addresses::place(const plan& p, const parameter_store& store, const shared_arenas& arenas) {
+    for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
+        base_.push_back(arenas.data(static_cast<int>(d)));
+    }
+    for (const tile& t : p.tiles) {
+        std::byte* where = nullptr;
+        if (is_persistent(t.kind)) {
+            const parameter_store::entry* e = store.find(t);
+            if (e == nullptr) {
+                throw error("tessera: the plan needs a parameter where the parameter store has none; plans that share "
+                            "parameters must come from one strategy");
+            }
+            where = store.address(*e);
+        } else if (t.device >= 0 && t.offset >= 0) {
+            where = base_[static_cast<std::size_t>(t.device)] + t.offset;
+        }
+        where_.push_back(where);
+    }
+}
+
+} // namespace tessera
+
+#include "tessera/base/end_header.inl"

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one
+// of them fails. How they come to share memory is for who makes the group (ranks/mpi.hpp).
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/base/clock.hpp"
+#include "tessera/base/error.hpp"
+#include "tessera/base/function_ref.hpp"
+#include "tessera/execute/local/run_report.hpp"
+#include "tessera/execute/local/spin.hpp"
+#include "tessera/execute/local/store.hpp"
+#include "tessera/execute/ranks/field_lines.hpp"
+#include "tessera/execute/ranks/letter.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tessera {
+
+/// The most processes of a group, and the most lists of a plan that it runs.
+inline constexpr int max_processes = 256;
+inline constexpr int max_group_lists = 1024;
+
+/// Where a list of a plan stands in a run.
+struct alignas(64) list_counter {
+    std::atomic<int> value{0}; ///< tasks that have finished
+    std::atomic<int> sleepers{0};
+    std::atomic<int> size{0};
+};
+
+namespace detail {
+
+/// By which poll() tells that a process has ended, also one that nobody has buried yet; -1 where the system has none.
+inline int descriptor_of(int process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
+
+} // namespace detail
+
+/// For what the processes of a group meet: all for the same.
+enum class meeting : std::uint64_t {
+    take_memory,
+    give_memory,
+    compare_trainings,
+    compare_plans,
+    set_parameter,
+    begin_run,
+    end_run,
+    finish_transfers,
+    leave,
+    share_parameters,
+    agree,
+    join_values,
+    load_checkpoint,
+};
+
+constexpr const char* to_text(meeting m) {
+    constexpr const char* names[] = {"make a plan or memory for it",
+                                     "give back memory, at its end or after an error",
+                                     "train together",
+                                     "run one plan",
+                                     "set a parameter",
+                                     "begin a run of a plan",
+                                     "end a run of a plan",
+                                     "finish the transfers of a step",
+                                     "leave the group",
+                                     "share parameters between nodes",
+                                     "agree on what was measured",
+                                     "read what devices of all of them have",
+                                     "load a checkpoint"};
+    return names[static_cast<int>(m)];
+}
+
+/// A process of a group has failed, ended, not come in time, or done something else than the others.
+class group_error : public error {
+public:
+    group_error(const std::string& words, bool is_first) : error(words), is_first_(is_first) {}
+    /// Of all processes' errors of one failure the first: the others need not be told again.
+    bool is_first() const { return is_first_; }
+
+private:
+    bool is_first_;
+};
+
+/// What the processes of a group see of each other: lies in memory that they share.
+struct group_page {
+    struct alignas(64) seat {
+        struct post {
+            std::atomic<std::uint64_t> what{0};
+            std::atomic<std::uint64_t> number{0};
+        };
+        post posts[2]{};                          ///< of the last meeting and of the one before
+        std::atomic<std::uint64_t> step{0};       ///< of the last run
+        std::atomic<std::int64_t> waits_since{0}; ///< ns; 0: for nothing, or not for long
+        std::atomic<int> waits_on{-1};            ///< rank
+        char waits_for[384] = {};                 ///< written before `waits_since`
+        std::atomic<std::uint64_t> meetings{0};   ///< that it has come to
+        std::atomic<std::uint64_t> arrived{
+            0}; ///< with several nodes: meetings before which all that it has sent is here
+        std::atomic<int> process{0};
+        std::atomic<int> terminated{0};     ///< it has been sent SIGTERM
+        std::atomic<std::int64_t> heard{0}; ///< ns; of a rank on another node: when it was last heard of
+        char host[64] = {};
+    };
+    alignas(64) std::atomic<std::uint64_t> arrived{0};
+    alignas(64) std::atomic<int> failed{0}; ///< 1: somebody is writing why; 2: it is written
+    std::atomic<int> told{0};               ///< somebody has said so
+    std::atomic<int> over{0};               ///< all have left, or are about to
+    std::atomic<int> asked{0};              ///< somebody asks where everybody is
+    char words[1024] = {};
+    seat seats[max_processes];
+    list_counter lists[max_group_lists]; ///< of the plan that runs
+};
+
+/// The processes that run one plan together, each with as many of its devices: rank r has the devices from r *
+/// devices_each() on. All of them do the same with it in the same order: make the same sessions, take the same steps.
+/// Whoever waits for another looks, too, whether that one is still there and for how long it has waited, so that no
+/// process waits for ever.
+///
+/// Processes of one node share memory. Every node has a page of its own, and memory for the arenas of all devices; what
+/// is written on another node comes by letters, which a thread of each process sends and takes in. Times of a page are
+/// those of its node's clock.
+class process_group {
+public:
+    process_group(const process_group&) = delete;
+    process_group& operator=(const process_group&) = delete;
+    virtual ~process_group();
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    int devices_each() const { return devices_each_; }
+    int devices() const { return size_ * devices_each_; }
+    int first_device() const { return rank_ * devices_each_; }
+    int owner(int device) const { return device / devices_each_; }
+    bool owns(int device) const { return owner(device) == rank_; }
+
+    int node() const { return node_of(rank_); }
+    int nodes() const { return nodes_; }
+    int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+    bool is_here(int rank) const { return node_of(rank) == node(); }
+    /// Of the processes of its node the first, which does what one has to do for memory of devices that are elsewhere.
+    bool is_first_here() const { return first_here() == rank_; }
+    int first_here() const { return first_of(node()); }
+    int first_of(int node) const;
+    /// Whether this process writes, for its node, what all are given for a device: its own, and the first one those of
+    /// other nodes.
+    bool writes_for(int device) const { return owns(device) || (!is_here(owner(device)) && is_first_here()); }
+    /// The nodes of the first `devices` devices.
+    std::vector<int> nodes_of_devices(int devices) const;
+
+    /// Memory that all processes see, near `owner`, aligned to `arena_alignment`, with zeros where `owner` is on this
+    /// node: each node has its own. All call it. Throws tessera::error where there is none.
+    virtual void* share(int owner, index_t bytes) = 0;
+    /// Gives it back; all call it. After a failure the memory stays until the process ends.
+    virtual void unshare(void* memory) noexcept = 0;
+    /// Arenas of devices in such memory.
+    memory_source memory();
+
+    /// The place of an address in such memory.
+    virtual shared_place place_of(const void*) { return {}; }
+    /// Sends a letter to its node, with `value` for its signal, and what the run's report (or null) has found. It is
+    /// gone when all processes have met after it: in one process's order of calls what comes before a meeting arrives
+    /// before it.
+    virtual void post(const letter&, std::uint64_t /*value*/, const run_report*) {}
+    /// Before letters are gone: after a failure some may not have been sent, and are not any more.
+    virtual void withdraw() {}
+    /// The reports of the present run and of the one before it: what they have found is told at every meeting.
+    void set_reports(run_report* two) { reports_ = two; }
+    const run_report* reports() const { return reports_; }
+
+    /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or
+    /// not come in time, or where they have come for different things or with different numbers.
+    void meet(meeting what, std::uint64_t number = 0);
+    /// The same for destructors: false where meet() throws.
+    bool meets(meeting what, std::uint64_t number = 0) noexcept;
+    /// The same where the number is a hash of a value: `lines` says that value, a line for each field
+    /// (field_lines::text()), and is asked only where numbers differ. group_error then says in which fields the values
+    /// of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of every meeting; where
+    /// they differ rank 0 sends its lines to all.
+    void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines);
+
+    /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call
+    /// it, with as many.
+    void agree_on_most(std::span<double> values);
+    /// Gives all processes the bytes of rank 0. All call it.
+    void take_from_first(std::string& bytes);
+    /// Gives all processes the whole of what each has a part of: where one has its bytes, all others have zeros. All
+    /// call it, with as many.
+    void join(std::span<std::byte> bytes);
+
+    /// True after a process has failed: nobody must wait for it.
+    bool failed() const { return page_->failed.load(std::memory_order_acquire) != 0; }
+    /// Tells all processes why this one cannot go on; the first to do so is heard.
+    void fail(const std::string& words) noexcept;
+    /// Throws what fail() was told.
+    [[noreturn]] void throw_failure() const;
+
+    /// For loops that wait for others: looks, at most every few milliseconds, for processes that have ended, and for
+    /// the deadline of a wait that began at `began` (ns). Fails the group where it finds one, with `waits()`, which
+    /// says what is waited for; `on`: the rank that does it, or -1.
+    template <class Waits>
+    void look(index_t began, int on, Waits&& waits) noexcept {
+        const index_t now = nanoseconds_now();
+        index_t last = looked_.load(std::memory_order_relaxed);
+        if (now - last < 5'000'000 || !looked_.compare_exchange_strong(last, now) || failed()) {
+            return;
+        }
+        note_wait(began, on, waits);
+        const int first = ended_first();
+        for (int r = 0; r < size_; ++r) {
+            if (first < 0 ? r != rank_ && is_gone(r) : r == first) {
+                fail(name_of(r) +
+                     (is_here(r)
+                          ? " has ended"
+                          : " has not been heard of for " + std::to_string(longest_silence / 1'000'000'000) + " s") +
+                     "; rank " + std::to_string(rank_) + " waited for " + waits());
+                return;
+            }
+        }
+        if (patience_ > 0 && now - began > patience_) {
+            fail("rank " + std::to_string(rank_) + " has waited " + std::to_string((now - began) / 1'000'000'000) +
+                 " s for " + waits() + who_is_stopped());
+        }
+    }
+
+    /// Which step the next run is of, for those who ask where this process is.
+    void begins(std::uint64_t step) { page_->seats[rank_].step.store(step, std::memory_order_relaxed); }
+    group_page& page() { return *page_; }
+
+    /// "rank 1 (process 4711 on host a)"
+    std::string name_of(int rank) const;
+    /// "; rank 1 (...) is stopped" for each that is.
+    std::string who_is_stopped() const;
+    static std::string name_in(const group_page& page, int rank);
+
+protected:
+    /// `patience`: seconds that a wait may take; 0: for ever.
+    process_group(int rank, int size, int devices_each, double patience);
+    /// Before sit_down(): the node of every rank, counted from 0.
+    void set_nodes(std::vector<int> node_of);
+    /// What agree_on_most(), take_from_first() and join() do, once all have come for it.
+    virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
+    virtual void take_first(std::span<std::byte>);
+    virtual void take_all(std::span<std::byte>);
+    /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted
+    /// before; then they, and it, have arrived.
+    virtual void announce() {}
+    /// All that a rank has sent before its meeting number `count`, from 1, is here.
+    void arrive(int rank, std::uint64_t count) { page_->seats[rank].arrived.store(count, std::memory_order_release); }
+
+    /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
+    void sit_down(group_page* page);
+    void open();
+
+private:
+    static constexpr const char* must_be_alike =
+        "; all ranks must run the same program with the same options and batches";
+
+    /// Of those that have come with another number than rank 0 `other` becomes the first; 0 where there is none.
+    bool comes_with(meeting what, std::uint64_t number, int& other) noexcept;
+    /// All processes have seen that numbers differ, and call it.
+    [[noreturn]] void tell_difference(meeting what, int other, const std::string& mine);
+
+    template <class Waits>
+    void note_wait(index_t began, int on, Waits&& waits) noexcept {
+        group_page::seat& mine = page_->seats[rank_];
+        if (mine.waits_since.load(std::memory_order_relaxed) != began) {
+            mine.waits_since.store(0, std::memory_order_release);
+            mine.waits_on.store(on, std::memory_order_relaxed);
+            std::snprintf(mine.waits_for, sizeof mine.waits_for, "%s", std::string(waits()).c_str());
+            mine.waits_since.store(began, std::memory_order_release);
+        }
+    }
+
+    bool comes(meeting what, index_t patience) noexcept;
+
+    bool have_all_arrived() const;
+    /// The first that has not come to this meeting, or -1.
+    int missing_rank() const;
+    std::string who_is_missing(meeting what) const;
+
+    /// Of this node's other processes the one that has ended first, or -1: launchers end the others within
+    /// milliseconds, and epoll tells in which order.
+    int ended_first() const;
+
+    /// Of its node: by its descriptor; without, by its number.
+    bool is_gone(int r) const;
+
+    /// By a signal or a debugger.
+    bool is_stopped(int r) const;
+
+    int rank_;
+    int size_;
+    int devices_each_;
+    static constexpr index_t longest_silence = 9'000'000'000; ///< ns, of a process that writes twice a second
+
+    index_t patience_;
+    std::vector<int> watched_; ///< descriptors of the other processes, or -1
+    int ends_ = -1;            ///< an epoll of them
+    std::vector<int> node_of_; ///< by rank
+    int nodes_ = 1;
+    run_report* reports_ = nullptr; ///< two, in shared memory
+    group_page* page_ = nullptr;
+    std::uint64_t meetings_ = 0;
+    std::atomic<index_t> looked_{0};
+};
+
+} // namespace tessera
+
+#ifndef TESSERA_COMPILED
+#include "tessera/execute/ranks/processes.inl"
+#endif
+
+#include "tessera/base/end_header.inl"
