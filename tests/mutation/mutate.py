@@ -21,7 +21,6 @@ survivor is tried again with what has changed of the tests since. The score and 
 import argparse
 import concurrent.futures
 import json
-import re
 import sys
 import threading
 import time

@@ -14,9 +14,7 @@ import collections
 import datetime
 import inspect
 import pathlib
-import queue
 import re
-import sys
 import textwrap
 
 import train

@@ -60,7 +60,7 @@ TESSERA_INLINE void export_torch(const std::string& folder, const graph_view& g,
     detail::write_weights(weights, g, values_of);
     p.weights_crc = p.check.empty() ? 0 : detail::crc_of(files::read(weights));
     const std::string text = torch::to_text(p, options.title, std::string("Tessera ") + library_version);
-    write_file_atomically(folder + "/tessera_runtime.py", torch::runtime_file + 1); // without the first line's end
+    write_file_atomically(folder + "/tessera_runtime.py", torch::runtime_file);
     write_file_atomically(folder + "/program.py", text);
 }
 
