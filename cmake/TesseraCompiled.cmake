@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is not a template, compiled once, for programs that would each compile it again; included by the project and by the installed package.
-#   tessera::compiled        core, execute, io and host, as far as they are there
+#   tessera::compiled        core, execute, io, host and the tools, as far as they are there
 #   tessera::compiled_mpi    with it, the ranks of tessera::mpi
 #   tessera::compiled_cuda   with it, the backend of tessera::cuda
 # They are built where something links them, with its compiler and flags. They define TESSERA_COMPILED, by which headers leave bodies out; all sources of a
@@ -29,14 +29,22 @@ function(tessera_add_compiled component)
   set_target_properties(tessera_compiled_${component} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-tessera_add_compiled(core HEADERS tessera::core SOURCES core search onnx)
-tessera_add_compiled(execute HEADERS tessera::execute SOURCES execute torch BELOW core)
+tessera_add_compiled(core HEADERS tessera::core SOURCES core search)
+tessera_add_compiled(placement HEADERS tessera::placement SOURCES placement BELOW core)
+tessera_add_compiled(certified HEADERS tessera::certified SOURCES certified BELOW core)
+tessera_add_compiled(execute HEADERS tessera::execute SOURCES execute BELOW core)
 if(TARGET tessera_compiled_execute) # checkpoints are of sessions
+  set(json "")
+  set(contest_json "")
   if(TARGET nlohmann_json::nlohmann_json)
-    tessera_add_compiled(io HEADERS tessera::io SOURCES io json BELOW execute)
-  else()
-    tessera_add_compiled(io HEADERS tessera::io SOURCES io BELOW execute)
+    set(json json)
+    set(contest_json contest_json)
   endif()
+  tessera_add_compiled(io HEADERS tessera::io SOURCES io ${json} BELOW execute)
+  tessera_add_compiled(learned HEADERS tessera::learned SOURCES learned BELOW execute placement)
+  tessera_add_compiled(contest HEADERS tessera::contest SOURCES contest ${contest_json} BELOW io certified placement)
+  tessera_add_compiled(onnx HEADERS tessera::onnx SOURCES onnx BELOW io)
+  tessera_add_compiled(torch_export HEADERS tessera::torch_export SOURCES torch_export BELOW io)
   tessera_add_compiled(host HEADERS tessera::host SOURCES host BELOW execute)
   tessera_add_compiled(mpi HEADERS tessera::mpi SOURCES mpi BELOW execute)
   tessera_add_compiled(cuda_calls HEADERS tessera::execute SOURCES cuda_calls BELOW execute) # of which the headers need no CUDA
@@ -45,7 +53,7 @@ endif()
 if(NOT TARGET tessera_compiled)
   add_library(tessera_compiled INTERFACE)
   add_library(tessera::compiled ALIAS tessera_compiled)
-  foreach(component core execute io host)
+  foreach(component core execute io host placement certified learned contest onnx torch_export)
     if(TARGET tessera_compiled_${component})
       target_link_libraries(tessera_compiled INTERFACE tessera_compiled_${component})
     endif()

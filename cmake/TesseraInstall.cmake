@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host mpi cuda io). The package brings
+# Installation: the headers of each component and a CMake package, find_package(tessera 0.2 COMPONENTS core execute host mpi cuda io ...). The package brings
 # tessera::compiled as sources, which are built with the flags of the project that links it.
 
 include(CMakePackageConfigHelpers)
 
 set(TESSERA_INSTALL_CMAKEDIR "${CMAKE_INSTALL_DATADIR}/cmake/tessera" CACHE STRING "Where the CMake package is installed, below the prefix")
 set(package_dir "${TESSERA_INSTALL_CMAKEDIR}")
-foreach(component core execute host mpi cuda io)
+foreach(component core execute host mpi cuda io ${TESSERA_TOOLS})
   if(TARGET tessera_${component})
     set(sets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${component})
     get_target_property(names tessera_${component} INTERFACE_HEADER_SETS)
@@ -30,7 +30,7 @@ endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
   COMPATIBILITY ${compatibility} ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/tesseraConfig.cmake" "${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/TesseraCompiled.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/TesseraCompiled.cmake" "${PROJECT_SOURCE_DIR}/cmake/TesseraTools.cmake"
         DESTINATION "${package_dir}" COMPONENT core)
 if(TARGET tessera_cuda)
   foreach(module FindCUDNN FindNCCL TesseraFindNvidia)

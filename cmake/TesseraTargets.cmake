@@ -7,13 +7,30 @@
 #   tessera::cuda     execute and the CUDA backend: cudart, cublasLt, NVRTC, cuDNN and NCCL; no nvcc
 #   tessera::io       core, files, data sets, plots: zlib; JSON files, traces and reports: nlohmann_json, where it is found;
 #                     range_v3.hpp: range-v3, where it is found
+# and the tools beside them, which TesseraTools.cmake lists: placement, certified, learned, contest, onnx, torch_export.
 # Each is a component of the installed package. What of them is no template is compiled once in tessera::compiled: TesseraCompiled.cmake.
 
 set(TESSERA_INCLUDE_DIR "${PROJECT_SOURCE_DIR}/include")
+include(TesseraTools)
+
 # What includes the JSON library, directly or not.
-set(TESSERA_JSON_HEADERS io/files/checkpoint.hpp io/files/checkpoint_files.hpp io/files/checkpoint_folder.hpp io/files/checkpoint_layout.hpp io/files/checkpoint_state.hpp
-                         io/files/checkpoint_writers.hpp io/files/load_weights.hpp io/files/safetensors.hpp io/files/json.hpp io/files/json_builder.hpp io/files/json_text.hpp io/files/rows_json.hpp io/exchange/machine_file.hpp io/exchange/network_file.hpp io/exchange/network_reader.hpp io/reports/report.hpp io/exchange/strategy_file.hpp
-                         io/exchange/strategy_reader.hpp io/reports/trace.hpp)
+file(GLOB_RECURSE headers RELATIVE "${TESSERA_INCLUDE_DIR}/tessera" CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/io/*.hpp")
+foreach(header IN LISTS headers)
+  file(STRINGS "${TESSERA_INCLUDE_DIR}/tessera/${header}" included_by_${header} REGEX "^#include [\"<](tessera/io|nlohmann)/")
+  list(TRANSFORM included_by_${header} REPLACE "^#include [\"<](tessera/)?([^\">]+).*" "\\2")
+endforeach()
+set(TESSERA_JSON_HEADERS)
+set(before "-")
+while(NOT before STREQUAL TESSERA_JSON_HEADERS)
+  set(before "${TESSERA_JSON_HEADERS}")
+  foreach(header IN LISTS headers)
+    foreach(other IN LISTS included_by_${header})
+      if(NOT header IN_LIST TESSERA_JSON_HEADERS AND (other MATCHES "^nlohmann/" OR other IN_LIST TESSERA_JSON_HEADERS))
+        list(APPEND TESSERA_JSON_HEADERS "${header}")
+      endif()
+    endforeach()
+  endforeach()
+endwhile()
 # What includes the headers of CUDA's libraries, directly or not; the rest of backend/cuda, to the list of calls, needs none.
 set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure measure/product_search
                          issue/communicators issue/descriptors issue/error issue/gpu_numbers issue/guards issue/handles issue/module issue/prepare
@@ -21,24 +38,35 @@ set(TESSERA_CUDA_HEADERS backend measure/call_timer measure/measure measure/prod
 set(TESSERA_CORE_LAYERS base op net part layout strategy machine task cost schedule plan simulate search)
 
 # tessera_add_library(<name> FOLDERS <folder>... [UMBRELLA <header>...] [WITHOUT <header>...])
-# Fragments (*.inl) are installed but are no headers of their own. That headers compile alone .ci/headers_alone.py checks.
+# Of the folders a tool has its own headers, and what is no tool all but those of tools. Fragments (*.inl) are installed but are no headers of their own. That
+# headers compile alone .ci/headers_alone.py checks.
 function(tessera_add_library name)
   cmake_parse_arguments(arg "" "" "FOLDERS;UMBRELLA;WITHOUT" ${ARGN})
+  set(globs)
+  foreach(folder IN LISTS arg_FOLDERS)
+    list(APPEND globs "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.hpp" "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.inl")
+  endforeach()
+  file(GLOB_RECURSE found RELATIVE "${TESSERA_INCLUDE_DIR}/tessera" CONFIGURE_DEPENDS ${globs})
+  list(APPEND found ${arg_UMBRELLA})
+  if(arg_WITHOUT)
+    list(TRANSFORM arg_WITHOUT REPLACE "\\.hpp$" ".inl" OUTPUT_VARIABLE bodies)
+    list(REMOVE_ITEM found ${arg_WITHOUT} ${bodies})
+  endif()
+  set(tool_or_none)
+  if(name IN_LIST TESSERA_TOOLS)
+    set(tool_or_none ${name})
+  endif()
   set(headers)
   set(fragments)
-  foreach(folder IN LISTS arg_FOLDERS)
-    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.hpp")
-    list(APPEND headers ${found})
-    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${folder}/*.inl")
-    list(APPEND fragments ${found})
-  endforeach()
-  foreach(umbrella IN LISTS arg_UMBRELLA)
-    file(GLOB found CONFIGURE_DEPENDS "${TESSERA_INCLUDE_DIR}/tessera/${umbrella}")
-    list(APPEND headers ${found})
-  endforeach()
-
-  foreach(header IN LISTS arg_WITHOUT)
-    list(REMOVE_ITEM headers "${TESSERA_INCLUDE_DIR}/tessera/${header}")
+  foreach(path IN LISTS found)
+    tessera_tool_of(tool "${path}")
+    if(NOT "${tool}" STREQUAL "${tool_or_none}")
+      continue()
+    elseif(path MATCHES "\\.hpp$")
+      list(APPEND headers "${TESSERA_INCLUDE_DIR}/tessera/${path}")
+    else()
+      list(APPEND fragments "${TESSERA_INCLUDE_DIR}/tessera/${path}")
+    endif()
   endforeach()
 
   add_library(tessera_${name} INTERFACE)
@@ -55,12 +83,23 @@ function(tessera_add_library name)
   endif()
 endfunction()
 
+# tessera_add_tool(<name> FOLDERS <folder>... [WITHOUT <header>...]): with what it needs
+function(tessera_add_tool name)
+  tessera_add_library(${name} ${ARGN})
+  string(TOUPPER ${name} upper)
+  list(TRANSFORM TESSERA_${upper}_NEEDS PREPEND tessera_ OUTPUT_VARIABLE needs)
+  target_link_libraries(tessera_${name} INTERFACE ${needs})
+endfunction()
+
 tessera_add_library(core FOLDERS ${TESSERA_CORE_LAYERS} compiled UMBRELLA tessera.hpp version.hpp)
+tessera_add_tool(placement FOLDERS search)
+tessera_add_tool(certified FOLDERS search)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-tessera_add_library(execute FOLDERS execute backend/reference backend/torch learned)
+tessera_add_library(execute FOLDERS execute backend/reference)
 target_link_libraries(tessera_execute INTERFACE tessera_core Threads::Threads)
+tessera_add_tool(learned FOLDERS learned)
 
 tessera_want(TESSERA_WITH_HOST TESSERA_HAS_HOST dnnl "install libdnnl-dev and ocl-icd-opencl-dev" CONFIG)
 if(TESSERA_HAS_HOST AND NOT dnnl_VERSION MATCHES "^[23]\\.")
@@ -120,7 +159,10 @@ if(TESSERA_HAS_IO)
   target_link_libraries(tessera_io INTERFACE tessera_core ZLIB::ZLIB)
   if(TESSERA_HAS_JSON)
     target_link_libraries(tessera_io INTERFACE nlohmann_json::nlohmann_json)
+    tessera_add_tool(onnx FOLDERS part io)
+    tessera_add_tool(torch_export FOLDERS backend io)
   endif()
+  tessera_add_tool(contest FOLDERS io WITHOUT ${without})
 endif()
 
 include(TesseraCompiled)

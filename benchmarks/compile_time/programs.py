@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ["core", "search", "execute", "torch", "onnx", "io", "json", "host"]
+PARTS = ["core", "search", "execute", "io", "json", "host"]
 LINKED = ["-pthread", "-ldnnl", "-lgomp", "-lz"]
 
 

@@ -19,11 +19,11 @@ if(TESSERA_TESTS_LONG)
   list(APPEND without_ranks --whole)
 endif()
 set(archives)
-foreach(component host io execute core)
+foreach(component host io certified execute core)
   string(APPEND archives " $<TARGET_FILE:tessera_compiled_${component}>")
 endforeach()
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/libtessera.a" CONTENT "GROUP (${archives} )\n") # one name for them all
-add_custom_target(tessera_library_of_pages ALL DEPENDS tessera_compiled_host tessera_compiled_io)
+add_custom_target(tessera_library_of_pages ALL DEPENDS tessera_compiled_host tessera_compiled_io tessera_compiled_certified)
 add_test(NAME docs.blocks
   COMMAND "${Python3_EXECUTABLE}" "${site_tools}/blocks.py" --library "${PROJECT_BINARY_DIR}/libtessera.a" --plan "$<TARGET_FILE:plan>"
     --work "${PROJECT_BINARY_DIR}/page_blocks" --compiler "${CMAKE_CXX_COMPILER}" ${without_ranks})

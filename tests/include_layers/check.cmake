@@ -2,7 +2,8 @@
 # Holds every #include below ROOT/tessera against the layer order: cmake -DROOT=include [-DEXPECTED=file] -P check.cmake
 #
 # A layer includes itself and the layers before it. io includes everything, and nothing else includes io. Umbrella
-# headers stand above the layers: tessera.hpp holds base to search. Core layers use no vendor header, no threads, no
+# headers stand above the layers: tessera.hpp holds base to search. Tools (cmake/TesseraTools.cmake) include each other
+# where they say that they need it, and nothing else includes them: what a newcomer reads of the core leads to none. Core layers use no vendor header, no threads, no
 # iostream; each vendor belongs to one folder. Only op, part, backend and learned, which has networks, name an operator
 # or ask which one is. With EXPECTED, the violations must be exactly the lines of that file.
 #
@@ -12,6 +13,7 @@
 
 cmake_minimum_required(VERSION 3.25)
 
+include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/TesseraTools.cmake")
 set(layers base op net part layout strategy machine task cost schedule plan simulate search execute backend ranks learned)
 list(FIND layers search last_of_core)
 set(heavy "^(iostream|istream|ostream|sstream|fstream|iomanip|thread|mutex|shared_mutex|condition_variable|future|\
@@ -96,6 +98,8 @@ foreach(here IN LISTS headers)
     continue()
   endif()
   cmake_path(GET here PARENT_PATH folder)
+  tessera_tool_of(own_tool "${here}")
+  string(TOUPPER "${own_tool}" tool_name)
 
   # What other layers want to know of an operator is in its description and its record.
   if(NOT here MATCHES "^(op|part|backend|learned)/")
@@ -159,6 +163,10 @@ foreach(here IN LISTS headers)
     endif()
     if(target IN_LIST operator_headers AND NOT here MATCHES "^(op|part|backend|learned)/")
       violation("includes ${target}, which belongs to an operator")
+    endif()
+    tessera_tool_of(tool "${target}")
+    if(tool AND NOT tool STREQUAL own_tool AND NOT tool IN_LIST TESSERA_${tool_name}_NEEDS)
+      violation("includes ${target} of the tool ${tool}")
     endif()
     if(layer STREQUAL "io")
       continue()

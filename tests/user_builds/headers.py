@@ -102,15 +102,21 @@ def completed(text):
     return text
 
 
-# The sources of tessera::compiled: folders whose bodies they hold, and what they need besides the standard library.
+# The sources of tessera::compiled: folders whose bodies they hold, or what paths of bodies begin with (_ or . at the end), and what they need besides the
+# standard library.
 SOURCES = {
     "core": ("base cost layout machine net op part plan schedule simulate strategy task", None),
     "search": ("search", None),
-    "onnx": ("part/onnx", None),
-    "execute": ("execute backend/reference learned", None),
-    "torch": ("backend/torch", None),
+    "placement": ("search/placement", None),
+    "certified": ("search/certified search/best. search/searches.", None),
+    "execute": ("execute backend/reference", None),
+    "learned": ("learned", None),
     "io": ("io", None),
     "json": ("io", "nlohmann/json.hpp"),
+    "contest": ("io/exchange/contest_file. io/exchange/split_problem_file. io/exchange/layer_profile_file.", None),
+    "contest_json": ("io/exchange/contest_file. io/exchange/split_problem_file. io/exchange/layer_profile_file.", "nlohmann/json.hpp"),
+    "onnx": ("part/onnx io/exchange/onnx_", None),
+    "torch_export": ("backend/torch io/exchange/torch_", None),
     "host": ("backend/host", "oneapi/dnnl/dnnl.h"),
     "cuda_calls": ("backend/cuda", None),
     "cuda": ("backend/cuda", "cuda_runtime_api.h"),
@@ -134,7 +140,7 @@ def includes(path, known):
 
 def source_of(path, known):
     """The source that holds these bodies: of the folder nearest to them, the one whose library they include, else the first."""
-    folder = max((f for folders, _ in SOURCES.values() for f in folders.split() if path.startswith(f"tessera/{f}/")), key=len)
+    folder = max((f for folders, _ in SOURCES.values() for f in folders.split() if path.startswith(f"tessera/{f}" if f[-1] in "_." else f"tessera/{f}/")), key=len)
     candidates = [name for name, (folders, _) in SOURCES.items() if folder in folders.split()]
     return next((name for name in candidates if SOURCES[name][1] in includes(path, known)), candidates[0])
 

@@ -77,10 +77,17 @@ class Tessera(ConanFile):
         self.cpp_info.set_property("cmake_config_version_compat", "SameMinorVersion" if major == 0 else "SameMajorVersion")
         self.add_component("core", [], [])
         self.add_component("execute", ["core"], ["pthread"])
+        self.add_component("placement", ["core"], [])
+        self.add_component("certified", ["core"], [])
+        self.add_component("learned", ["execute", "placement"], [])
         if self.options.host:
             self.add_component("host", ["execute"], ["dnnl", "gomp"])
         if self.options.io:
             self.add_component("io", ["core"], ["z"])
+            self.add_component("contest", ["io", "certified", "placement"], [])
+            if self.options.json:
+                self.add_component("onnx", ["io"], [])
+                self.add_component("torch_export", ["io", "execute"], [])
         if self.options.mpi:
             self.add_component("mpi", ["execute"], [])
             self.cpp_info.set_property("cmake_build_modules", [os.path.join("share", "conan", "system_mpi.cmake")])

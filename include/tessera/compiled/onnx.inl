@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+#include "tessera/io/exchange/onnx_file.inl"
+#include "tessera/io/exchange/onnx_messages.inl"
+#include "tessera/io/exchange/onnx_network.inl"
 #include "tessera/part/onnx/binary.inl"
 #include "tessera/part/onnx/constant.inl"
 #include "tessera/part/onnx/convert.inl"

@@ -28,7 +28,8 @@ execute_process(COMMAND "${CMAKE_COMMAND}" "-DROOT=${ROOT}" "-DWORK=${WORK}" "-D
 # As vcpkg's checks ask.
 set(wrong "")
 foreach(file include/tessera/tessera.hpp share/tessera/copyright share/tessera/usage share/tessera/tesseraConfig.cmake
-             share/tessera/tesseraConfigVersion.cmake share/tessera/tessera-core.cmake share/tessera/tessera-execute.cmake)
+             share/tessera/tesseraConfigVersion.cmake share/tessera/tessera-core.cmake share/tessera/tessera-execute.cmake
+             share/tessera/tessera-placement.cmake share/tessera/tessera-certified.cmake share/tessera/tessera-learned.cmake)
   if(NOT EXISTS "${packages}/${file}")
     string(APPEND wrong "there is no ${file}\n")
   endif()
@@ -76,7 +77,7 @@ endforeach()
 # The core alone, without features.
 execute_process(COMMAND "${CMAKE_COMMAND}" "-DROOT=${ROOT}" "-DWORK=${WORK}/least" "-DPACKAGES=${WORK}/least/tessera" "-DGENERATOR=${GENERATOR}"
   "-DCOMPILER=${COMPILER}" "-DFEATURES=" -P "${CMAKE_CURRENT_LIST_DIR}/port.cmake" COMMAND_ERROR_IS_FATAL ANY)
-foreach(component host io mpi cuda)
+foreach(component host io mpi cuda contest onnx torch_export)
   if(EXISTS "${WORK}/least/tessera/share/tessera/tessera-${component}.cmake")
     message(FATAL_ERROR "without features the port installs the component ${component}")
   endif()

@@ -21,7 +21,8 @@ class Consumer(ConanFile):
     def parts(self):
         options = self.dependencies["tessera"].options
         parts = [part for part in ("host", "io", "mpi") if options.get_safe(part) == "True"]
-        return ["core"] + (parts if "host" in parts else ["execute"] + parts)
+        tools = ["placement", "certified", "learned"] + (["contest"] if "io" in parts else []) + (["onnx", "torch_export"] if options.get_safe("json") == "True" else [])
+        return ["core"] + (parts if "host" in parts else ["execute"] + parts) + tools
 
     def generate(self):
         CMakeDeps(self).generate()

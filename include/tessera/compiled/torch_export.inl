@@ -18,3 +18,5 @@
 #include "tessera/backend/torch/tables.inl"
 #include "tessera/backend/torch/text.inl"
 #include "tessera/backend/torch/write.inl"
+#include "tessera/io/exchange/torch_check.inl"
+#include "tessera/io/exchange/torch_export.inl"

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+#include "tessera/io/exchange/split_problem_file.inl"

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
+#include "tessera/learned/families.inl"
+#include "tessera/learned/family_costs.inl"
+#include "tessera/learned/family_networks.inl"
+#include "tessera/learned/gdp_inputs.inl"
+#include "tessera/learned/graph_batch.inl"
+#include "tessera/learned/group_graph.inl"
+#include "tessera/learned/learning_options.inl"
+#include "tessera/learned/learning_progress.inl"
+#include "tessera/learned/mirhoseini_options.inl"
+#include "tessera/learned/placeto_graph.inl"
+#include "tessera/learned/placeto_network.inl"
+#include "tessera/learned/placeto_options.inl"
+#include "tessera/learned/placeto_progress.inl"
+#include "tessera/learned/ppo.inl"
