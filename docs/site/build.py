@@ -21,7 +21,7 @@ from reference import page_of, write_reference  # noqa: E402
 from staging import Staging, wide_picture  # noqa: E402
 
 GUIDES = ["networks", "network_programs", "training", "plans", "prediction", "planner", "network_file", "from_pytorch", "torch_export", "onnx",
-          "pipelines", "micro_benchmarks", "certified", "placements", "ranks", "gpus", "sequences", "packages", "programs"]
+          "pipelines", "micro_benchmarks", "certified", "placements", "learned", "contest", "ranks", "gpus", "sequences", "packages", "programs"]
 LISTS = ["architecture", "glossary", "layers", "operators", "searches", "mistakes", "errors", "limits"]
 FIRST = ["getting_started", "gallery", "benchmarks"]
 
