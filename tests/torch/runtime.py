@@ -73,6 +73,9 @@ def check_random_numbers(rt):
     d = rt.Dropout(number=2, percent=25, unit="element", shape=(4, 6), shards=[])
     whole = rt.dropout_factors(d, [(0, 4), (0, 6)], seed=3, step=1)
     assert set(whole.unique().tolist()) <= {0.0, torch.tensor(4 / 3).item()} and 0 < (whole == 0).sum() < 24
+    key = rt.mix(rt.mix(rt.mix(3) ^ 1) ^ 2)
+    kept = [(rt.mix(place ^ key) >> 32) * 100 >= 25 << 32 for place in range(24)]
+    same(whole != 0, torch.tensor(kept).reshape(4, 6), "what is kept goes by the place in the whole tensor")
     same(rt.dropout_factors(d, [(1, 3), (2, 5)], seed=3, step=1), whole[1:3, 2:5], "a shard has the whole's factors")
     assert not torch.equal(rt.dropout_factors(d, [(0, 4), (0, 6)], seed=3, step=2), whole)
     d.unit = "sample"
@@ -88,6 +91,14 @@ def check_rounding(rt):
         same(y.detach(), torch.tensor([1.0, 3.0]), "as bf16")
         y.backward(torch.full((2,), 1.0 + 2**-9))
         same(x.grad, torch.full((2,), gradient), "its gradient")
+
+
+def check_straight_through(rt):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = rt.straight_through(torch.tensor([5.0, 6.0]), 3 * x)
+    same(y.detach(), torch.tensor([5.0, 6.0]), "the first number")
+    y.sum().backward()
+    same(x.grad, torch.tensor([3.0, 3.0]), "the gradient of the second")
 
 
 def check_messages(rt):
@@ -145,7 +156,7 @@ def check_shapes(rt):
     same(rt.side_by_side(rt.heads(x, 3)), x, "heads, and back")
     same(rt.heads(x, 2, apart=6, own=2)[0, 1], x[0, :, 6:8], "the second head's own channels")
     same(rt.in_groups(x.transpose(1, 2), 2, 6, 2)[0, :, 0], torch.tensor([0.0, 1.0, 6.0, 7.0]), "channels of groups")
-    same(rt.embedding(torch.tensor([[0, 2, 3]]), torch.tensor([[1.0], [2.0]]), 2), torch.tensor([[[0.0], [1.0], [2.0]]]), "rows")
+    same(rt.embedding(torch.tensor([[0, 2, 3, 4]]), torch.tensor([[1.0], [2.0]]), 2), torch.tensor([[[0.0], [1.0], [2.0], [0.0]]]), "rows")
     same(rt.causal(torch.zeros(2, 3), 1, 0) == 0, torch.tensor([[True, True, False], [True, True, True]]), "what came before")
     assert rt.align(torch.zeros(2, 5), 4).shape == (2, 1, 1, 5)
     logits, labels = torch.randn(3, 6), torch.tensor([0, 3, 5])

@@ -182,6 +182,11 @@ class Files(unittest.TestCase):
         self.assertEqual(header["b"], {"dtype": "F32", "shape": [1], "data_offsets": [8, 12]})
         self.assertEqual(struct.unpack("<3f", data[8 + length :]), (1.0, 2.0, 3.0))
 
+    def test_what_says_something_of_the_file_is_no_tensor(self):
+        text = b'{"__metadata__": {"format": "pt"}}'
+        self.path.write_bytes(struct.pack("<Q", len(text)) + text)
+        self.assertEqual(rt.read_safetensors(self.path), {})
+
     def test_a_missing_input_is_named(self):
         self.path.write_bytes(struct.pack("<Q", 8) + b"{}      ")
         with self.assertRaisesRegex(ValueError, "has no image; the program's inputs are image"):
@@ -209,7 +214,7 @@ class Checks(unittest.TestCase):
                 return loss
 
         for loss, norm, said in ((2.0001, 1.0005, []), (2.1, 1.0, ["the loss of step 0 is 2.1, and was 2"]),
-                                 (2.0, 1.1, ["the norm of the gradient of w in step 0 is 1.1, and was 1"]),
+                                 (2.0, 1.01, ["the norm of the gradient of w in step 0 is 1.01, and was 1"]),
                                  (float("nan"), 1.0, ["the loss of step 0 is nan, and was 2"])):  # fmt: skip
             self.assertEqual(rt.differences(Repeats()), said)
 
