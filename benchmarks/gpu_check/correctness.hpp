@@ -6,8 +6,8 @@
 
 #include "benchmarks/gpu_check/fashion_mnist.hpp"
 #include "benchmarks/gpu_check/options.hpp"
+#include "op_test/on_plan.hpp"
 #include "support/cuda_lists.hpp"
-#include "support/one_operator.hpp"
 #include "support/pipeline_sweep.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -105,41 +105,31 @@ inline int check_networks(const options& o, row_filter& filter) {
 }
 
 inline int check_operators(const options& o, row_filter& filter) {
-    coverage seen;
     int failures = 0;
     int rows = 0;
     double worst = 0;
-    const double allowed = allowed_difference(o);
-    for (const tests::op_case& row : tests::op_table()) {
-        if (!filter.takes(row.name)) {
+    for (const tests::op_case& c : tests::op_table()) {
+        if (!filter.takes(c.name)) {
             continue;
         }
         ++rows;
-        ts::graph network = graph_of(row);
-        set_precision(network, o);
-        const ts::graph_view g = network.view();
-        const batch_data data = data_of(row, g, 3);
+        const op_test::row row{.name = c.name, .of = c};
         for (std::uint64_t seed = 0; seed < (o.tiny ? 1 : 6); ++seed) {
-            const int devices = 1 + static_cast<int>(seed % 4) * 2;
-            const ts::strategy s = random_strategy(g, devices, seed + 90, seen);
-            ts::reference::backend plain;
-            ts::cuda::backend gpu({}, {.gpus = gpu_placement(devices, 0), .measure = seed == 0});
-            failures += attempt(row.name,
-                                [&] {
-                                    const auto expected = values_after(plain, g, s, devices, data);
-                                    const auto got = values_after(gpu, g, s, devices, data);
-                                    for (const auto& [key, values] : expected) {
-                                        const double difference = relative(got.at(key), values, 1e-6);
-                                        worst = difference > worst ? difference : worst;
-                                        if (!(difference < allowed)) {
-                                            ++failures;
-                                            std::printf("%s, split %d, result %d: relative difference %g\n",
-                                                        row.name.c_str(), static_cast<int>(seed), key, difference);
-                                        }
-                                    }
-                                })
-                            ? 0
-                            : 1;
+            op_test::outcome found;
+            const int on = 1 + static_cast<int>(seed % 4) * 2;
+            op_test::task task{&row, precision_of(o), seed, on};
+            task.allowed = allowed_difference(o);
+            op_test::run_as_plan(task, found, [&](const ts::optimizer& how, int devices) {
+                return ts::cuda::backend(how, {.gpus = gpu_placement(devices, 0), .measure = seed == 0});
+            });
+            for (const op_test::part p : {op_test::part::forward, op_test::part::backward, op_test::part::update}) {
+                const op_test::finding& f = found.of(p);
+                worst = std::max(worst, f.error);
+                for (const std::string& sentence : f.wrong) {
+                    std::printf("%s, split %d: %s\n", c.name.c_str(), static_cast<int>(seed), sentence.c_str());
+                }
+            }
+            failures += found.is_right() ? 0 : 1;
         }
     }
     std::printf("operator table: %d rows, largest relative difference %.2e, %d failed\n", rows, worst, failures);

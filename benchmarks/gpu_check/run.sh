@@ -72,7 +72,7 @@ for library in cudart cublasLt nvrtc cudnn nccl; do find_library $library; done
 make_program() {
   local program=$build/$1 flags=(-std=c++20 -O2 -Iinclude -Itests -I.)
   [[ -z $believe ]] || flags+=(-DTESSERA_MAKE_BELIEVE tests/support/cuda_kernels.cpp)
-  if [[ -x $program && -z $(find include tests/support tests/op benchmarks examples \( -name '*.[hi]*' -o -name '*.cpp' \) -newer "$program" -print -quit) ]]; then
+  if [[ -x $program && -z $(find include tests/support tests/op tests/op_test benchmarks examples \( -name '*.[hi]*' -o -name '*.cpp' \) -newer "$program" -print -quit) ]]; then
     return
   fi
   printf 'building %s\n' "$1"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random networks of all kinds of operators, each under random strategies, schedules and policies, against one device
-// in double, for some seconds; whatever is wrong ends it with 1. Usage: fuzz_networks SECONDS [SEED [reference]]; with
-// `reference` on the reference backend. Run it under sanitizers; benchmarks/same_numbers/random_networks runs thousands
-// without.
+// in double, for some seconds; whatever is wrong ends it with 1, after the operators of its network have run by
+// themselves, as tests/op_test does. Usage: fuzz_networks SECONDS [SEED [reference]]; with `reference` on the reference
+// backend. Run it under sanitizers; benchmarks/same_numbers/random_networks runs thousands without.
 #ifdef TESSERA_TEST_HOST
 #include "support/host_formats.hpp"
 #endif
+#include "op_test/runner.hpp"
 #include "support/random_pairs.hpp"
 
 #include "tessera/backend/reference/backend.hpp"
@@ -13,6 +14,25 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+
+namespace {
+
+/// Which of a network's operators are wrong by themselves, and how to repeat that.
+void alone(std::uint64_t network, [[maybe_unused]] bool plain) {
+    op_test::options o;
+    o.networks = {network, network};
+    o.seeds = {1, 8};
+    o.quiet = true;
+#ifdef TESSERA_TEST_HOST
+    if (!plain) {
+        op_test::run(o, "tessera_op_test", {op_test::host_backend()});
+        return;
+    }
+#endif
+    op_test::run(o, "tessera_op_test", {op_test::reference_backend()});
+}
+
+} // namespace
 
 int main(int argc, char** argv) {
     using namespace test_support;
@@ -40,6 +60,11 @@ int main(int argc, char** argv) {
     }
     for (const std::string& w : found.wrong) {
         std::printf("WRONG %s\n", w.c_str());
+    }
+    for (const std::uint64_t wrong : found.wrong_networks) {
+        std::printf("operators of network %llu by themselves:\n", static_cast<unsigned long long>(wrong));
+        std::fflush(stdout);
+        alone(wrong, plain);
     }
     int kinds = 0;
     for (const int of : found.kinds) {

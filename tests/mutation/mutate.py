@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation score of the tests: faults are put into the headers of a room one at a time, and the room's own tests must catch them.
 
-  tests/mutation/mutate.py --build build/dev [--rooms schedule simulate search verify] [--each 40] [--seed 1] [--hours 4] [--jobs 2]
+  tests/mutation/mutate.py --build build/dev [--rooms schedule simulate search verify reference] [--each 40] [--seed 1] [--hours 4] [--jobs 2]
 
 The build folder is configured with TESSERA_TESTS_TOGETHER=0 (the default); of it tests/main.cpp and the archive of the zoo are built here.
 
@@ -29,11 +29,12 @@ from pathlib import Path
 import mutants
 from room import ROOT, Out, Room
 
-ROOMS = {  # name: patterns of headers below include/tessera, folders of tests that must catch their faults
+ROOMS = {  # name: patterns of headers below include/tessera, folders of tests that must catch their faults, or a source below tests/
     "simulate": (["simulate/**/*.hpp"], ["simulate", "machine"]),
     "schedule": (["schedule/*.hpp"], ["schedule", "simulate"]),
     "verify": (["plan/verify/*.hpp"], ["plan", "schedule"]),
     "search": (["search/**/*.hpp"], ["search"]),
+    "reference": (["backend/reference/op/*.hpp"], ["mutation/operators.cpp"]),
 }
 LIBRARY = ROOT / "include/tessera"
 

@@ -148,7 +148,10 @@ class Room:
         self.sources = []
         for entry in json.loads((build / "compile_commands.json").read_text()):
             path = Path(entry["file"])
-            if path.parent.parent == ROOT / "tests" and path.parent.name in folders:
+            paths = [path] if path.parent.parent == ROOT / "tests" and path.parent.name in folders else []
+            if path == ROOT / "tests/op_test/runner.cpp":  # as it is compiled
+                paths += [ROOT / "tests" / name for name in folders if name.endswith(".cpp")]
+            for path in paths:
                 source = Source(self, path, self.without_output(shlex.split(entry["command"])))
                 self.sources += [source] if source.includes & self.headers else []
         if not self.sources:
@@ -172,7 +175,7 @@ class Room:
                 skip = False
             elif word in ("-o", "-c") or (word == "-include" and "cmake_pch" in after):
                 skip = True
-            elif not word.startswith(("-O", "-g", "-W")):
+            elif not word.startswith(("-O", "-g", "-W")) and word != "-DTESSERA_COMPILED":  # which would hide mutants
                 kept.append(word)
         return kept + ["-w"]
 

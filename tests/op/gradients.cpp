@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of every operator against central differences of its forward pass, in double.
-#include "op/differences.hpp"
+// What gradients of operators read, and those that are no derivatives. Those that are: tests/op_test, which holds them
+// against differences of the forward pass.
+#include "op/harness.hpp"
 #include "op/nests.hpp"
 
 #include <doctest/doctest.h>
@@ -9,14 +10,6 @@
 #include <cmath>
 
 using namespace tests;
-
-TEST_CASE("gradients are the derivatives of the forward pass") {
-    for (const op_case& c : nests::every_row()) {
-        if (!c.has_own_gradient) {
-            check_gradients(c);
-        }
-    }
-}
 
 TEST_CASE("a stopped gradient is zero, and one that goes straight through is that of the output") {
     int checked = 0;

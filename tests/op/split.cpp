@@ -1,175 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards, each given its regions alone, compute together what one device computes: values and gradients of every
-// operator, for every legal split.
-#include "op/harness.hpp"
+// operator, for every legal split of one loop. Of several loops at once: tests/op_test.
 #include "op/nests.hpp"
+#include "op/splits.hpp"
 
 #include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
 
 namespace {
 
 using namespace tests;
-
-struct shard_of_op {
-    ts::interval ranges[ts::max_loops];
-    bool first_part = true;
-};
-
-/// Cut points of some loops; others stay whole.
-using cuts = std::vector<std::vector<ts::index_t>>;
-
-std::vector<shard_of_op> make_shards(const ts::description& d, const cuts& cut) {
-    const std::uint32_t reduced = ts::reduced_loops(d, d.nests.size() - 1);
-    std::vector<shard_of_op> shards(1);
-    for (int l = 0; l < d.loops.size(); ++l) {
-        std::vector<ts::index_t> ends = cut[at(l)];
-        ends.push_back(d.loops[l].extent);
-        std::vector<shard_of_op> next;
-        for (const shard_of_op& s : shards) {
-            ts::index_t begin = 0;
-            for (const ts::index_t end : ends) {
-                next.push_back(s);
-                next.back().ranges[l] = {begin, end};
-                next.back().first_part = s.first_part && (begin == 0 || !ts::has(reduced, l));
-                begin = end;
-            }
-        }
-        shards = next;
-    }
-    return shards;
-}
-
-/// Adds a shard's result to the whole, or takes the larger.
-void combine(tile& all, const tile& part, bool largest) {
-    std::size_t i = 0;
-    for (const std::size_t where : positions(part.region, all.region)) {
-        double& to = all.numbers[where];
-        to = largest ? std::max(to, part.numbers[i]) : to + part.numbers[i];
-        ++i;
-    }
-}
-
-void check_equal(const std::vector<double>& found, const std::vector<double>& expected) {
-    REQUIRE(found.size() == expected.size());
-    double error = 0;
-    double norm = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (std::isinf(expected[i]) && found[i] == expected[i]) {
-            continue; // the largest of no numbers
-        }
-        error += (found[i] - expected[i]) * (found[i] - expected[i]);
-        norm += expected[i] * expected[i];
-    }
-    CHECK(std::sqrt(error) <= 1e-12 * std::sqrt(norm));
-}
-
-/// Whether a shard is the first of those that differ only in loops that a nest (or all that read an operand) does not
-/// have: the others make copies.
-bool counts(const ts::description& d, const shard_of_op& s, std::uint32_t loops) {
-    bool first = true;
-    for (int l = 0; l < d.loops.size(); ++l) {
-        first = first && (ts::has(loops, l) || s.ranges[l].begin == 0);
-    }
-    return first;
-}
-std::uint32_t loops_that_read(const ts::description& d, int o) {
-    std::uint32_t loops = 0;
-    for (const ts::nest& n : d.nests) {
-        loops |= ts::has(n.reads, o) ? n.loops : 0;
-    }
-    return loops;
-}
-
-/// Forward, nest by nest: what a nest writes is complete before the next one reads it.
-void check_forward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards,
-                   ts::pass what) {
-    const ts::description& d = whole.d;
-    const bool running = what == ts::pass::evaluate && whole.row.attributes.kind == ts::op_kind::batch_norm;
-    for (int k = running ? 1 : 0; k < d.nests.size(); ++k) {
-        const int write = d.nests[k].write;
-        const bool largest = d.nests[k].reduce == ts::reducer::max;
-        tile result{ts::whole(d.operands[write].extents), {}, {}};
-        result.numbers.assign(split.value[at(write)].numbers.size(),
-                              largest ? -std::numeric_limits<double>::infinity() : 0.0);
-        for (const shard_of_op& s : shards) {
-            if (!counts(d, s, d.nests[k].loops)) {
-                continue;
-            }
-            ts::compute_call call = whole.call(what);
-            call.first_nest = call.last_nest = k;
-            call.first_part = s.first_part;
-            std::copy(s.ranges, s.ranges + ts::max_loops, call.ranges);
-            std::vector<tile> tiles(at(d.operands.size()));
-            for (int o = 0; o < d.operands.size(); ++o) {
-                const bool state = running && d.operands[o].kind == ts::operand_kind::state;
-                if (ts::has(d.nests[k].reads, o) || o == write || state) {
-                    tiles[at(o)] = part_of(split.value[at(o)], ts::region(d, o, s.ranges));
-                    call.value[o] = op_instance::view(tiles[at(o)]);
-                }
-            }
-            tiles[at(write)].numbers.assign(tiles[at(write)].numbers.size(), std::nan(""));
-            ts::reference::compute<double>(call);
-            combine(result, tiles[at(write)], largest);
-        }
-        split.value[at(write)].numbers = result.numbers;
-        check_equal(result.numbers, whole.value[at(write)].numbers);
-    }
-}
-
-/// Backward, from the last nest to the first: gradients of intermediates are complete before an earlier nest reads
-/// them.
-void check_backward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards) {
-    const ts::description& d = whole.d;
-    for (int k = d.nests.size() - 1; k >= 0; --k) {
-        for (int o = 0; o < d.operands.size(); ++o) {
-            if (ts::gradient_nest(d, o) != k) {
-                continue;
-            }
-            tile result{ts::whole(d.operands[o].extents), {}, {}};
-            result.numbers.assign(split.gradient[at(o)].numbers.size(), 0.0);
-            for (const shard_of_op& s : shards) {
-                if (!counts(d, s, loops_that_read(d, o))) {
-                    continue;
-                }
-                ts::compute_call call = whole.call(ts::pass::backward);
-                call.emits = ts::bit(o);
-                call.first_part = s.first_part;
-                std::copy(s.ranges, s.ranges + ts::max_loops, call.ranges);
-                std::vector<tile> values(at(d.operands.size()));
-                std::vector<tile> gradients(at(d.operands.size()));
-                for (int i = 0; i < d.operands.size(); ++i) {
-                    const ts::box region = ts::region(d, i, s.ranges);
-                    if (ts::has(d.operands[o].gradient_reads, i)) {
-                        values[at(i)] = part_of(split.value[at(i)], region);
-                        call.value[i] = op_instance::view(values[at(i)]);
-                    }
-                    const bool loss = i == d.output() && whole.is_loss();
-                    if (!loss && d.operands[i].type != ts::element::i32) {
-                        gradients[at(i)] = part_of(split.gradient[at(i)], region);
-                        call.gradient[i] = op_instance::view(gradients[at(i)]);
-                    }
-                }
-                ts::reference::compute<double>(call);
-                combine(result, gradients[at(o)], false);
-            }
-            CAPTURE(o);
-            split.gradient[at(o)].numbers = result.numbers;
-            check_equal(result.numbers, whole.gradient[at(o)].numbers);
-        }
-    }
-}
-
-void check_split(const op_instance& whole, const op_instance& evaluated, const cuts& cut) {
-    const std::vector<shard_of_op> shards = make_shards(whole.d, cut);
-    op_instance split(whole.row, whole.seed);
-    check_forward(whole, split, shards, ts::pass::forward);
-    check_backward(whole, split, shards);
-    op_instance evaluation(whole.row, whole.seed);
-    check_forward(evaluated, evaluation, shards, ts::pass::evaluate);
-}
+using namespace tests::splits;
 
 std::vector<ts::index_t> even_cuts(ts::index_t extent, ts::index_t degree) {
     std::vector<ts::index_t> cut;
@@ -184,54 +24,28 @@ std::vector<ts::index_t> even_cuts(ts::index_t extent, ts::index_t degree) {
 TEST_CASE("every legal split of one loop, even and uneven, gives the numbers of the whole") {
     int splits = 0; // of an operator: a loop, and by how much
     for (const op_case& c : nests::every_row()) {
-        op_instance whole(c);
-        whole.forward();
-        whole.backward();
-        op_instance evaluated(c);
-        evaluated.forward(ts::pass::evaluate);
-        for (int l = 0; l < whole.d.loops.size(); ++l) {
-            if (!ts::splittable(whole.d, l)) {
+        split_check shards(c);
+        const ts::description& d = shards.d();
+        for (int l = 0; l < d.loops.size(); ++l) {
+            if (!ts::splittable(d, l)) {
                 continue;
             }
             CAPTURE(c.name);
-            CAPTURE(std::string(ts::to_text(whole.d.loops[l].name)));
-            const ts::index_t extent = whole.d.loops[l].extent;
+            CAPTURE(std::string(ts::to_text(d.loops[l].name)));
+            const ts::index_t extent = d.loops[l].extent;
             for (ts::index_t degree = 2; degree <= extent && degree <= 3; ++degree) {
                 ++splits;
-                cuts cut(at(whole.d.loops.size()));
+                cuts cut(at(d.loops.size()));
                 cut[at(l)] = even_cuts(extent, degree);
-                check_split(whole, evaluated, cut);
+                shards.check(cut);
                 cut[at(l)] =
                     degree == 2 ? std::vector<ts::index_t>{1} : std::vector<ts::index_t>{1, 2}; // a long last shard
-                check_split(whole, evaluated, cut);
+                shards.check(cut);
                 cut[at(l)] = {extent - 1};
-                check_split(whole, evaluated, cut);
+                shards.check(cut);
             }
         }
     }
     CHECK(splits >= 500);
     MESSAGE(splits << " splits of " << nests::every_row().size() << " rows");
-}
-
-TEST_CASE("random splits of several loops at once give the numbers of the whole") {
-    random_numbers random{5};
-    for (const op_case& c : nests::every_row()) {
-        op_instance whole(c, 2);
-        whole.forward();
-        whole.backward();
-        op_instance evaluated(c, 2);
-        evaluated.forward(ts::pass::evaluate);
-        for (int trial = 0; trial < 8; ++trial) {
-            cuts cut(at(whole.d.loops.size()));
-            for (int l = 0; l < whole.d.loops.size(); ++l) {
-                const ts::index_t extent = whole.d.loops[l].extent;
-                if (ts::splittable(whole.d, l) && random.below(2) == 0) {
-                    cut[at(l)] = {1 + random.below(extent - 1)};
-                }
-            }
-            CAPTURE(c.name);
-            CAPTURE(trial);
-            check_split(whole, evaluated, cut);
-        }
-    }
 }

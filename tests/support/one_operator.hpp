@@ -48,11 +48,22 @@ inline batch_data data_of(const tests::op_case& c, const ts::graph_view& g, std:
     return data;
 }
 
+/// Of what a run leaves, where gradients of parameters begin, and updated parameters.
+inline constexpr int first_gradient = 1000;
+inline constexpr int first_update = 2000;
+
+/// How parameters are updated in a run; with a rate of 0 they are left alone, and are no results.
+struct update_of {
+    ts::optimizer how;
+    double rate = 0;
+};
+
 /// What a run of a plan leaves: the sums of its results and gradients by tensor and parameter.
 template <class Backend>
 std::map<int, std::vector<double>> values_after(Backend& backend, const ts::graph_view& g, const ts::strategy& s,
-                                                int devices, const batch_data& data) {
+                                                int devices, const batch_data& data, const update_of& update = {}) {
     ts::lower_options o;
+    o.update = update.how;
     o.keep_gradients = true;
     o.output_gradient = g.tensor_count - 1;
     ts::plan p = ts::lower(g, s.view(), devices, o);
@@ -77,7 +88,7 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
     ts::executor<Backend> run(backend, threads, g, static_cast<ts::plan&&>(p), store);
     ts::run_state state;
     state.seed = 5;
-    state.learning_rate = 0;
+    state.learning_rate = update.rate;
     std::vector<const void*> pointers(static_cast<std::size_t>(g.tensor_count), nullptr);
     for (std::size_t k = 0; k < data.tensors.size(); ++k) {
         pointers[static_cast<std::size_t>(data.tensors[k])] = data.inputs[k].data;
@@ -107,7 +118,18 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
         }
     };
     add(run.bound().results, 0, [&](int t) { return g.tensors[t].extents; });
-    add(run.bound().gradients, 1000, [&](int i) { return g.parameters[i].extents; });
+    add(run.bound().gradients, first_gradient, [&](int i) { return g.parameters[i].extents; });
+    for (const auto& e : store.entries()) {
+        if (update.rate > 0 && e.what.kind == ts::tile_kind::parameter) {
+            const ts::box all = ts::whole(g.parameters[e.what.tensor].extents);
+            std::vector<double>& to = result[first_update + e.what.tensor];
+            to.resize(static_cast<std::size_t>(all.volume()));
+            std::vector<float> plain(static_cast<std::size_t>(e.what.elements));
+            backend.to_plain(e.what, store.address(e), plain.data());
+            const std::vector<double> piece(plain.begin(), plain.end());
+            ts::box_copy(e.what.region, e.what.region, all).apply(piece.data(), to.data(), true, ts::reducer::none);
+        }
+    }
     return result;
 }
 
@@ -115,9 +137,9 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
 /// where they have other results.
 template <class Plain, class Other, class Each>
 void each_result_beside(Plain& plain, Other& other, const ts::graph_view& g, const ts::strategy& s, int devices,
-                        const batch_data& data, Each&& each) {
-    const std::map<int, std::vector<double>> expected = values_after(plain, g, s, devices, data);
-    const std::map<int, std::vector<double>> got = values_after(other, g, s, devices, data);
+                        const batch_data& data, Each&& each, const update_of& update = {}) {
+    const std::map<int, std::vector<double>> expected = values_after(plain, g, s, devices, data, update);
+    const std::map<int, std::vector<double>> got = values_after(other, g, s, devices, data, update);
     if (expected.size() != got.size()) {
         throw ts::error(std::to_string(got.size()) + " results instead of " + std::to_string(expected.size()));
     }

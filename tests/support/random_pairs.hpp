@@ -25,6 +25,7 @@ struct pair_findings {
     std::vector<std::string>
         rough; ///< pairs no further off than one device of the same backend: its kernels round more than others
     std::vector<std::string> wrong;
+    std::vector<std::uint64_t> wrong_networks; ///< their numbers, each once
 };
 
 /// `pairs_each` pairs of the random network number `number`; `make(optimizer, pair)` makes a backend. Nothing where the
@@ -72,6 +73,7 @@ void try_pairs(std::uint64_t number, int pairs_each, pair_findings& found, Make 
     }
     ++found.networks;
     count_kinds(g, found.kinds);
+    const std::size_t before = found.wrong.size();
     for (int i = 0; i < pairs_each; ++i) {
         const std::uint64_t seed = number * 64 + static_cast<std::uint64_t>(i);
         const random_pair pair = draw_pair(g, c.how, seed, found.splits);
@@ -124,6 +126,9 @@ void try_pairs(std::uint64_t number, int pairs_each, pair_findings& found, Make 
                 found.refused.add(rule_of(words));
             }
         }
+    }
+    if (found.wrong.size() > before) {
+        found.wrong_networks.push_back(number);
     }
 }
 
