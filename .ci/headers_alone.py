@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every header compiles alone: headers_alone.py [--jobs N] [--without REGEX] FOLDER COMPILER OPTION...
+"""Every header compiles alone: headers_alone.py [--jobs N] [--without REGEX] [--part K/N] FOLDER COMPILER OPTION...
 
 What includes another header, directly or not, may as well be read after it: it sees the same declarations. So some headers that many
 others include are precompiled, each header is read behind that one of them that spares most, and those behind the same one are put into
@@ -95,6 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--without", metavar="REGEX", help="headers that cannot be read here")
+    parser.add_argument("--part", metavar="K/N", default="0/1", help="of N parts the K-th, from 0: some precompiled headers with what is read behind them, and every N-th other source")
     parser.add_argument("folder", type=Path)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -124,8 +125,18 @@ def main():
         return compile_one(text, options.folder / f"chain_{number}.cpp", "-fsyntax-only", *before)
 
     precompiled = sorted(set(best.values()) - {None})
-    jobs = [(first, chain) for first in [None, *precompiled]
+    part, parts = (int(number) for number in options.part.split("/"))
+    shares = [[] for _ in range(parts)]  # the largest group first, each to the smallest share
+    sizes = {first: sum(one == first for one in best.values()) for first in precompiled}
+    for first in sorted(precompiled, key=lambda one: (-sizes[one], one)):
+        min(shares, key=lambda share: sum(sizes[one] for one in share)).append(first)
+    precompiled = shares[part]
+    headers = {name for name in headers if best[name] is None or best[name] in precompiled}
+    jobs = [(first, chain) for first in precompiled
             for chain in chains_of({name for name in headers if best[name] == first}, closures)]
+    alone = sorted(chains_of({name for name in headers if best[name] is None}, closures))[part::parts]
+    headers = {name for chain in [*alone, *(chain for _, chain in jobs)] for name in chain}
+    jobs = [(None, chain) for chain in alone] + jobs
     jobs = [(number, *job) for number, job in enumerate(jobs)]
     with ThreadPoolExecutor(options.jobs) as workers:
         wrong = [text for text in workers.map(precompile, precompiled) if text]

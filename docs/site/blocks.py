@@ -276,7 +276,7 @@ def main():
     a.work = a.work.resolve()
     a.known = known_options(a.plan, a.root)
     failed, blocks, compared, pages = [], 0, 0, 0
-    paths = [x for x in compiled_pages(a.root) if a.only in x.name]
+    paths = [x for x in compiled_pages(a.root) if re.search(a.only, x.name)]
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         waiting = {}

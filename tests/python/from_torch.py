@@ -20,6 +20,7 @@ except ImportError as e:
     sys.exit(0)
 
 package, train_file, planner = sys.argv[1:4]
+only = sys.argv[4] if len(sys.argv) > 4 else ""  # whose program is trained; all: empty
 sys.path[:0] = [package, str(pathlib.Path(__file__).parent)]
 
 import tessera  # noqa: E402  (found beside this file's project, not where packages are)
@@ -242,6 +243,8 @@ def check_programs():
         (Positions(), torch.randn(8, 5, 6), torch.randint(0, 4, (8, 3)), "data"),
     ):
         name, half, steps = type(module).__name__, len(x) // 2, 4
+        if only and name != only:
+            continue
         before = copy.deepcopy(module)
         plan = tessera.plan(module, (x[:half],), machine="p100", devices=2, search=search, optimizer="sgd")
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@
 
 LAUNCHER is ranks_launcher, called as Open MPI's launcher is; PROGRAM is ranks_failures, which it starts as a rank.
 """
+import concurrent.futures
 import os
 import shutil
 import signal
@@ -43,15 +44,17 @@ def launch(how, what, number):
 
 def main():
     wrong = 0
-    for how, what, number, ends, why in [
+    cases = [
         ("hangs", "kill", 0, -signal.SIGKILL, "a rank has been killed and the launcher hangs"),
         ("hangs", "kill", 1, -signal.SIGKILL, "so of the second rank of a node"),
         ("hangs", "kill", 2, None, "the first two of a node see to it"),
         ("hangs", "leave", 0, None, "a rank has ended well"),
         ("reads", "kill", 0, None, "the launcher is busy"),
         ("stops", "kill", 0, 1, "it waits for one that is stopped"),
-    ]:
-        code, took, said = launch(how, what, number)
+    ]
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:  # they wait most of the time
+        launched = list(pool.map(lambda case: launch(*case[:3]), cases))
+    for (_, _, _, ends, why), (code, took, said) in zip(cases, launched):
         right = code == ends and ("the launcher (process" in said) == (ends == -signal.SIGKILL)
         wrong += not right
         print(f"{'right' if right else 'WRONG'}: {why}: exit code {code} after {took:.1f} s", flush=True)

@@ -72,7 +72,9 @@ def wrong_step(step, command, root, tests):
         return "" if any(command in l for l in lines) else f"{step} has it not"
     name = re.fullmatch(r"(\.ci/long )?test (\S+)(?: - .+)?", step)
     if name and name[1]:
-        return "" if any(f"python_test({name[2][7:]} " in l for l in (root / "python/CMakeLists.txt").read_text().split("\n")) else f"there is no test {name[2]}"
+        folder, _, last = name[2].partition(".")
+        text = (root / ("python/CMakeLists.txt" if folder == "python" else "tests/package/tests.cmake")).read_text()
+        return "" if re.search(rf"_test\({last} |ways {last.rpartition('.')[2]}\b", text) else f"there is no test {name[2]}"
     if name:
         return "" if tests is None or name[2] in tests else f"there is no test {name[2]}"
     if step == "pages" or re.fullmatch(r"nobody - .+", step):

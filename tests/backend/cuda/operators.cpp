@@ -5,6 +5,7 @@
 #include "support/cuda_lists.hpp"
 #include "support/known_operators.hpp"
 #include "support/one_operator.hpp"
+#include "support/sweep.hpp"
 
 #include "tessera/backend/cuda/calls/print.hpp"
 #include "tessera/backend/cuda/issue/descriptors.hpp"

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect-error: the number is odd
+#ifdef TESSERA_EXPECT_ERROR
+using number = of_no_type;
+#else
+using number = int;
+#endif
