@@ -28,7 +28,7 @@ ts::plan make_plan(int devices, int count, bool waits) {
     p.persistent_bytes.assign(static_cast<std::size_t>(devices), 0);
     for (int i = 0; i < count; ++i) {
         ts::task t;
-        t.kind = ts::task_kind::copy;
+        t.become(ts::task_kind::copy);
         t.device = i % devices;
         p.tasks.push_back(t);
     }

@@ -71,10 +71,11 @@ public:
             }
         };
         for (const ts::task& t : p.tasks) {
-            std::printf("%d.%d %s %s %s", t.device, t.position, ts::to_text(t.kind), ts::to_text(t.what),
+            std::printf("%d.%d %s %s %s", t.device, t.position, ts::to_text(t.kind()), ts::to_text(t.what),
                         t.op >= 0 ? ts::path_of(network_.view(), t.op).c_str() : "-");
-            if (t.kind == ts::task_kind::compute) {
-                std::printf(" by %s", ts::host::to_text(static_cast<ts::host::engine_kind>(t.implementation)));
+            if (t.kind() == ts::task_kind::compute) {
+                std::printf(" by %s",
+                            ts::host::to_text(static_cast<ts::host::engine_kind>(t.compute().implementation)));
             }
             print_tiles("reads", t.reads);
             print_tiles("writes", t.writes);
@@ -122,7 +123,7 @@ private:
         constexpr int count = 10'000;
         p.tasks.resize(count);
         for (int i = 0; i < count; ++i) {
-            p.tasks[static_cast<std::size_t>(i)].kind = ts::task_kind::copy;
+            p.tasks[static_cast<std::size_t>(i)].become(ts::task_kind::copy);
             p.tasks[static_cast<std::size_t>(i)].device = i % devices;
         }
         ts::number_tasks(p);

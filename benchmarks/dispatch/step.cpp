@@ -79,8 +79,8 @@ void print_primitives(const session& s, const ts::graph_view& g, const ts::run_s
         const auto n = test_support::counted([&] { task.call(task.context, state); });
         if (n.executions > 0) {
             const char* what =
-                t.op >= 0 && t.kind == ts::task_kind::compute ? ts::to_text(g.ops[t.op].attributes.kind) : "";
-            ++lines[{n.inside_onednn, std::string(ts::to_text(t.kind)) + " " + what + " " + ts::to_text(t.what)}];
+                t.op >= 0 && t.kind() == ts::task_kind::compute ? ts::to_text(g.ops[t.op].attributes.kind) : "";
+            ++lines[{n.inside_onednn, std::string(ts::to_text(t.kind())) + " " + what + " " + ts::to_text(t.what)}];
         }
     }
     for (const auto& [line, tasks] : lines) {
@@ -126,9 +126,9 @@ void compare_dispatch(const char* name, ts::index_t batch, int pairs, ts::host::
 std::set<std::string> choices(const ts::plan& p, const ts::graph_view& g) {
     std::set<std::string> all;
     for (const ts::task& t : p.tasks) {
-        if (t.kind == ts::task_kind::compute && t.what != ts::pass::update) {
+        if (t.kind() == ts::task_kind::compute && t.what != ts::pass::update) {
             all.insert(std::string(g.ops[t.op].name) + " " + ts::to_text(t.what) + " " +
-                       ts::host::to_text(static_cast<ts::host::engine_kind>(t.implementation)));
+                       ts::host::to_text(static_cast<ts::host::engine_kind>(t.compute().implementation)));
         }
     }
     return all;

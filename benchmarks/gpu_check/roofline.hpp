@@ -160,7 +160,7 @@ inline ts::device_class measure_roofline(const options& o, bool print) {
         const ts::cost::profile times = backend.task_times(p, g);
         for (const ts::task& t : p.tasks) {
             const ts::index_t time = times.find(ts::simulation::signature_of(g, p.tiles, t));
-            if (t.kind != ts::task_kind::compute || time < 1) {
+            if (t.kind() != ts::task_kind::compute || time < 1) {
                 continue;
             }
             const ts::cost::work w = ts::simulation::work_of(g, g.describe(t.op), p.tiles, t);

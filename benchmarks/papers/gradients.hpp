@@ -12,7 +12,7 @@ namespace papers {
 inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const ts::plan& p,
                          const ts::device_class& on) {
     for (const ts::task& t : p.tasks) {
-        if (t.kind != ts::task_kind::compute || g.ops[t.op].attributes.kind != ts::op_kind::conv2d) {
+        if (t.kind() != ts::task_kind::compute || g.ops[t.op].attributes.kind != ts::op_kind::conv2d) {
             continue;
         }
         const auto a = g.ops[t.op].attributes.as<ts::op::conv2d_attributes>();
@@ -33,7 +33,7 @@ inline std::vector<index_t> ready_times(const ts::plan& p, const ts::simulation:
         const ts::task& x = p.tasks[i];
         for (const int w : x.writes) {
             const ts::tile& to = p.tiles[static_cast<std::size_t>(w)];
-            if (x.kind == ts::task_kind::compute && x.step == step && to.kind == ts::tile_kind::parameter_gradient) {
+            if (x.kind() == ts::task_kind::compute && x.step == step && to.kind == ts::tile_kind::parameter_gradient) {
                 index_t& r = ready[static_cast<std::size_t>(to.tensor)];
                 r = std::max(r, t.tasks[i].end);
             }
@@ -93,7 +93,7 @@ private:
             const ts::task& x = p.tasks[i];
             const bool back = x.what == ts::pass::backward || x.what == ts::pass::backward_input ||
                               x.what == ts::pass::backward_weight;
-            if (x.kind == ts::task_kind::compute && back) {
+            if (x.kind() == ts::task_kind::compute && back) {
                 backward = std::min(backward, t.tasks[i].start);
             }
         }
@@ -137,11 +137,12 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
     int known = -1;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
-        if (x.step == 1 && x.kind != ts::task_kind::compute && (x.how == ts::exchange::server || x.message > known)) {
+        if (x.step == 1 && x.kind() != ts::task_kind::compute &&
+            (x.params().how == ts::exchange::server || x.params().message > known)) {
             left.push_back(t.tasks[i].start);
-            known = std::max(known, x.message);
+            known = std::max(known, x.params().message);
         } else if (x.step == 0) {
-            known = std::max(known, x.message);
+            known = std::max(known, x.params().message);
         }
     }
     struct waiting {

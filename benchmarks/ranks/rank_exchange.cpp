@@ -36,11 +36,11 @@ ts::plan hopping() {
     }
     for (int i = 0; i < hops; ++i) {
         ts::task t;
-        t.kind = ts::task_kind::copy;
+        t.become(ts::task_kind::copy);
         t.device = (i + 1) % 2;
         t.reads = {i % 2};
         t.writes = {(i + 1) % 2};
-        t.segments.push_back({i % 2, p.tiles[0].region, true});
+        t.mutable_copy().segments.push_back({i % 2, p.tiles[0].region, true});
         p.tasks.push_back(t);
     }
     ts::number_tasks(p);

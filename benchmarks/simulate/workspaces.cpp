@@ -52,9 +52,9 @@ void row(const networks::zoo_entry& entry, ts::index_t samples) {
     working_memory model;
     working_memory host;
     for (const ts::task& t : p.tasks) {
-        const bool computes = t.kind == ts::task_kind::compute && t.what != ts::pass::update && t.device == 0;
+        const bool computes = t.kind() == ts::task_kind::compute && t.what != ts::pass::update && t.device == 0;
         if (computes && g.facts(t.op).work == ts::work_kind::convolution) {
-            model.add(ts::cost::workspace_bytes(g.describe(t.op), t.ranges));
+            model.add(ts::cost::workspace_bytes(g.describe(t.op), t.compute().ranges));
             host.add(t.scratch >= 0 ? p.tiles[static_cast<std::size_t>(t.scratch)].bytes : 0);
         }
     }

@@ -32,11 +32,11 @@ inline tessera::plan summing_plan(tessera::index_t elements, bool reduces = fals
         p.arena_bytes.push_back(elements * 4);
         p.persistent_bytes.push_back(elements * 4);
         tessera::task t;
-        t.kind = reduces ? tessera::task_kind::reduce : tessera::task_kind::update;
+        t.become(reduces ? tessera::task_kind::reduce : tessera::task_kind::update);
         t.device = device;
-        t.parameter = 0;
-        t.slice = device;
-        t.slices = 2;
+        t.mutable_params().parameter = 0;
+        t.mutable_params().slice = device;
+        t.mutable_params().slices = 2;
         t.reads = {0, 2};
         t.writes = reduces ? std::vector<int>{0, 2} : std::vector<int>{1, 3};
         p.tasks.push_back(t);

@@ -75,7 +75,7 @@ TEST_CASE("a plan that searches simulate holds workspaces: it is sound, and its 
     REQUIRE(bound.tasks.size() == plain.tasks.size());
     for (const ts::task& t : bound.tasks) {
         const bool takes =
-            t.kind == ts::task_kind::compute && ts::cost::workspace_bytes(g.describe(t.op), t.ranges) > 0;
+            t.kind() == ts::task_kind::compute && ts::cost::workspace_bytes(g.describe(t.op), t.compute().ranges) > 0;
         CHECK((t.scratch >= 0) == takes);
     }
     CHECK(bound.arena_bytes[0] > plain.arena_bytes[0]);

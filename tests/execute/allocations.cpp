@@ -77,7 +77,7 @@ long check_step(int devices, const ts::optimizer& how, const ts::host::backend_o
         by_hand.total += one.total;
         by_hand.inside_onednn += one.inside_onednn;
         by_hand.executions += one.executions;
-        CAPTURE(std::string(ts::to_text(t.kind)));
+        CAPTURE(std::string(ts::to_text(t.kind())));
         CAPTURE(std::string(t.op >= 0 ? g.ops[t.op].name : ""));
         CAPTURE(std::string(ts::to_text(t.what)));
         CHECK(one.own() == 0);

@@ -100,7 +100,7 @@ struct late_losses : ts::reference::backend {
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::runnable whole = ts::reference::backend::prepare(p, index, g, where);
         const ts::task& t = p.tasks[static_cast<std::size_t>(index)];
-        if (t.kind != ts::task_kind::compute || t.what != ts::pass::forward || !g.is_loss(t.op) || t.device != 1) {
+        if (t.kind() != ts::task_kind::compute || t.what != ts::pass::forward || !g.is_loss(t.op) || t.device != 1) {
             return whole;
         }
         late_.push_back(whole); // by the thread of that device alone

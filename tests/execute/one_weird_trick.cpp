@@ -55,7 +55,7 @@ TEST_CASE("convolutions on both devices, fully connected layers on one: the numb
         const ts::plan p = planned(g, s, 2);
         int both = 0;
         for (const ts::task& t : p.tasks) { // what the name says is what the plan does
-            if (t.kind == ts::task_kind::compute) {
+            if (t.kind() == ts::task_kind::compute) {
                 const ts::op_kind kind = g.ops[t.op].attributes.kind;
                 both += kind == ts::op_kind::conv2d && t.device != alone ? 1 : 0;
                 CHECK((kind != ts::op_kind::linear || t.device == alone));

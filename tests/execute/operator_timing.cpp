@@ -99,7 +99,7 @@ TEST_CASE("tasks are timed one by one, beside what is predicted for each") {
         const ts::task& t = op.bound().tasks[i];
         CHECK(rows[i].task == static_cast<int>(i));
         CHECK(rows[i].device == t.device);
-        CHECK(rows[i].kind == to_text(t.kind));
+        CHECK(rows[i].kind == to_text(t.kind()));
         CHECK(rows[i].what.find("fc ") != std::string::npos);
         CHECK(rows[i].measured.samples == 5);
         CHECK(rows[i].predicted == doctest::Approx(static_cast<double>(p.nanoseconds_of(i)) * 1e-9));

@@ -137,7 +137,7 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
     int halved = 0; // what the simulator takes for the bytes of a task
     for (std::size_t i = 0; i < a.tasks.size(); ++i) {
         const ts::task& t = a.tasks[i];
-        if (t.kind == ts::task_kind::compute && t.op >= 0) {
+        if (t.kind() == ts::task_kind::compute && t.op >= 0) {
             const auto bytes = [&](const ts::graph& g, const ts::plan& p) {
                 return ts::simulation::work_of(g.view(), g.view().describe(t.op), p.tiles, p.tasks[i]).bytes;
             };
@@ -159,8 +159,8 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
     for (std::size_t i = 0; i < b.tasks.size(); ++i) {
         ts::plan wrong = b;
         const ts::task& t = wrong.tasks[i];
-        if (t.kind == ts::task_kind::copy && copies == 0) {
-            wrong.tiles[static_cast<std::size_t>(t.segments[0].source)].type = ts::element::f64;
+        if (t.kind() == ts::task_kind::copy && copies == 0) {
+            wrong.tiles[static_cast<std::size_t>(t.copy().segments[0].source)].type = ts::element::f64;
             CHECK(ts::verify(half.view(), wrong).text.find("a copy changes the type of elements") != std::string::npos);
             ++copies;
         }

@@ -56,8 +56,8 @@ struct on_one_device {
     /// The task of a shard of the norm that touches its statistics.
     ts::task& task_of(ts::pass what, int shard) {
         for (ts::task& t : p.tasks) {
-            if (t.kind == ts::task_kind::compute && t.op == op && t.what == what && t.shard_number == shard &&
-                t.value[statistics()] >= 0) {
+            if (t.kind() == ts::task_kind::compute && t.op == op && t.what == what && t.shard_number == shard &&
+                t.compute().value[statistics()] >= 0) {
                 return t;
             }
         }
@@ -162,37 +162,37 @@ TEST_CASE("statistics of another replica are refused") {
     using ts::pass;
     CHECK(on_one_device().verdict() == "");
     on_one_device s;
-    const int own = s.task_of(pass::forward, 1).value[s.statistics()];
-    const int other = s.task_of(pass::forward, 0).value[s.statistics()];
+    const int own = s.task_of(pass::forward, 1).compute().value[s.statistics()];
+    const int other = s.task_of(pass::forward, 0).compute().value[s.statistics()];
     ts::task& reader = s.task_of(pass::backward_input, 1);
     replace(reader.reads, own, other);
-    reader.value[s.statistics()] = other;
+    reader.mutable_compute().value[s.statistics()] = other;
     CHECK(s.verdict().find("a task uses statistics of a replica that has other samples") != std::string::npos);
 
     on_one_device counted;
-    counted.task_of(pass::backward_input, 1).samples = 4;
+    counted.task_of(pass::backward_input, 1).mutable_compute().samples = 4;
     CHECK(counted.verdict().find("statistics are taken over 4 samples, and it has 2") != std::string::npos);
 
     on_one_device second;
     ts::task& running = second.task_of(pass::update, 0);
     replace(running.reads, other, own);
-    running.value[second.statistics()] = own;
+    running.mutable_compute().value[second.statistics()] = own;
     CHECK(second.verdict().find("running statistics do not follow the first replica's") != std::string::npos);
 
     on_one_device rows(2);
     CHECK(rows.verdict() == "");
     int changed = 0;
     for (ts::task& t : rows.p.tasks) { // of a sum over rows, the second summand becomes the other replica's
-        const bool sums = t.kind == ts::task_kind::copy && t.segments.size() == 2 &&
+        const bool sums = t.kind() == ts::task_kind::copy && t.copy().segments.size() == 2 &&
                           rows.p.tiles[at(t.writes[0])].kind == ts::tile_kind::intermediate;
         if (sums && changed++ == 0) {
             for (std::size_t i = 0; i < rows.p.tiles.size(); ++i) {
-                const ts::tile& mine = rows.p.tiles[at(t.segments[1].source)];
+                const ts::tile& mine = rows.p.tiles[at(t.copy().segments[1].source)];
                 const ts::tile& x = rows.p.tiles[i];
                 if (x.kind == mine.kind && x.tensor == mine.tensor && x.part == mine.part &&
                     x.replica != mine.replica) {
-                    replace(t.reads, t.segments[1].source, static_cast<int>(i));
-                    t.segments[1].source = static_cast<int>(i);
+                    replace(t.reads, t.copy().segments[1].source, static_cast<int>(i));
+                    t.mutable_copy().segments[1].source = static_cast<int>(i);
                     break;
                 }
             }

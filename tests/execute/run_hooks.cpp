@@ -29,7 +29,7 @@ public:
     void bind(ts::plan& p, const ts::graph_view&, const ts::parameter_store*) {
         bool trains = false;
         for (const ts::task& t : p.tasks) {
-            trains = trains || t.kind == ts::task_kind::update;
+            trains = trains || t.kind() == ts::task_kind::update;
         }
         for (ts::tile& t : p.tiles) { // the first that lies in an arena
             if (!trains && greed > 0 && t.device == 0 && t.alias < 0 && !ts::is_persistent(t.kind)) {
@@ -99,7 +99,7 @@ public:
     }
 
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
-        if (breaks && p.tasks[static_cast<std::size_t>(index)].kind == ts::task_kind::update) {
+        if (breaks && p.tasks[static_cast<std::size_t>(index)].kind() == ts::task_kind::update) {
             return {[](void*, const ts::run_state&) { throw ts::error("broken"); }, nullptr};
         }
         return ts::reference::backend::prepare(p, index, g, where);

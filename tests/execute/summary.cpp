@@ -196,7 +196,7 @@ TEST_CASE("times are those of the tasks: by the roofline or as they were measure
     index_t roofline = 0;
     for (const ts::task& t : trainer.training_plan().tasks) {
         const ts::graph_view v = trainer.planned_graph();
-        roofline += t.kind == ts::task_kind::compute
+        roofline += t.kind() == ts::task_kind::compute
                         ? ts::cost::roofline_time(
                               ts::simulation::work_of(v, v.describe(t.op), trainer.training_plan().tiles, t),
                               machine.class_of(0))
@@ -214,7 +214,7 @@ TEST_CASE("times are those of the tasks: by the roofline or as they were measure
     ts::simulation::timeline seen;
     index_t computing = 0;
     for (const ts::task& t : p.tasks) {
-        const bool mine = t.kind == ts::task_kind::compute && ts::path_of(trainer.planned_graph(), t.op) == "conv2";
+        const bool mine = t.kind() == ts::task_kind::compute && ts::path_of(trainer.planned_graph(), t.op) == "conv2";
         seen.tasks.push_back({seen.makespan, seen.makespan + (mine ? 5 : 0)});
         seen.makespan = seen.tasks.back().end;
         computing += mine ? 5 : 0;

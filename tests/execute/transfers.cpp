@@ -74,7 +74,8 @@ std::pair<int, int> ordered_pairs(const ts::plan& p, const ts::simulation::timel
         for (std::size_t j = 0; j < p.tasks.size(); ++j) {
             const ts::task& a = p.tasks[i];
             const ts::task& b = p.tasks[j];
-            if (a.how == ts::exchange::server && b.how == ts::exchange::server && a.device == b.device && a.op < b.op) {
+            if (a.params().how == ts::exchange::server && b.params().how == ts::exchange::server &&
+                a.device == b.device && a.op < b.op) {
                 ++(seen.tasks[i].start < seen.tasks[j].start ? count.first : count.second);
             }
         }
@@ -130,17 +131,17 @@ std::pair<int, int> late_transfers(const ts::graph_view& g, const ts::plan& p, c
     std::pair<int, int> count;
     ts::index_t begin = INT64_MAX;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        const bool forward = p.tasks[i].kind == ts::task_kind::compute && p.tasks[i].what == ts::pass::forward;
+        const bool forward = p.tasks[i].kind() == ts::task_kind::compute && p.tasks[i].what == ts::pass::forward;
         begin = forward ? std::min(begin, second.begin + second.tasks[i].start) : begin;
     }
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].how != ts::exchange::server) {
+        if (p.tasks[i].params().how != ts::exchange::server) {
             continue;
         }
         const ts::index_t end = first.begin + first.tasks[i].end;
         count.first += end > begin ? 1 : 0;
         for (std::size_t j = 0; j < p.tasks.size(); ++j) {
-            const bool reads = reads_layer(g, p, p.tasks[j], p.tasks[i].parameter);
+            const bool reads = reads_layer(g, p, p.tasks[j], p.tasks[i].params().parameter);
             count.second += reads && second.begin + second.tasks[j].start < end ? 1 : 0;
         }
     }
@@ -228,7 +229,7 @@ struct failing_backend : ts::reference::backend {
     failing_backend(int which) : backend(ts::optimizer(rule)), op(which) {}
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::task& t = p.tasks[at(index)];
-        if (t.kind == ts::task_kind::update && t.op == op) {
+        if (t.kind() == ts::task_kind::update && t.op == op) {
             return {[](void*, const ts::run_state& run) {
                         if (run.step == 1) {
                             throw ts::error("broken on the way");
@@ -276,7 +277,7 @@ struct watching_backend : ts::reference::backend {
     explicit watching_backend(std::atomic<int>& n) : backend(ts::optimizer(rule)), count(&n) {}
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::runnable own = ts::reference::backend::prepare(p, index, g, where);
-        if (p.tasks[at(index)].kind != ts::task_kind::update) {
+        if (p.tasks[at(index)].kind() != ts::task_kind::update) {
             return own;
         }
         const std::lock_guard<std::mutex> held(*lock);
@@ -389,7 +390,7 @@ TEST_CASE("the simulation of threads takes a queue's tasks by urgency, and a lat
             const ts::plan p = planned(g, s, devices);
             std::vector<ts::simulation::thread_time> times;
             for (const ts::task& t : p.tasks) {
-                const ts::index_t own = t.how == ts::exchange::server ? 2'000'000 : 200'000;
+                const ts::index_t own = t.params().how == ts::exchange::server ? 2'000'000 : 200'000;
                 times.push_back({own, own});
             }
             const ts::simulation::timeline t = ts::simulation::simulate(p, times, {});

@@ -174,14 +174,14 @@ private:
         ts::accesses_of(s_.p, t, all);
         for (const ts::access& a : all) {
             const ts::tile& x = s_.p.tiles[at(a.tile)];
-            const bool reads = !a.write && t.kind != ts::task_kind::copy && x.device >= 0;
+            const bool reads = !a.write && t.kind() != ts::task_kind::copy && x.device >= 0;
             std::vector<index_t> elements;
             for (index_t e = a.elements.begin; e < a.elements.end && reads; ++e) {
                 elements.push_back(e);
             }
             read_elements(node_of(t), a.tile, elements);
         }
-        for (const ts::copy_segment& s : t.segments) { // one by one, by their indices
+        for (const ts::copy_segment& s : t.copy().segments) { // one by one, by their indices
             const ts::tile& x = s_.p.tiles[at(s.source)];
             const int root = s_.p.root(s.source);
             std::vector<index_t> elements;

@@ -154,7 +154,7 @@ TEST_CASE("with fusion switched off, tasks and arena of AdamW's steps grow") {
     adamw.update = ts::adamw{};
     const ts::plan p = ts::lower(trained.view(), network_of_update.how.view(), 1, adamw);
     CHECK(std::count_if(p.tasks.begin(), p.tasks.end(), [](const ts::task& t) {
-              return t.kind == ts::task_kind::update;
+              return t.kind() == ts::task_kind::update;
           }) == trained.view().parameter_count);
     CHECK(count(network_of_update, 1, adamw) == count(network_of_update, 1));
 }

@@ -126,7 +126,7 @@ void check(const ts::strategy_view& s, const std::vector<edge>& edges) {
     index_t others = 0;
     index_t others_received[devices]{};
     for (const ts::task& t : evaluation.tasks) {
-        for (const ts::copy_segment& x : t.segments) {
+        for (const ts::copy_segment& x : t.copy().segments) {
             const ts::tile& source = evaluation.tiles[static_cast<std::size_t>(x.source)];
             const index_t bytes = x.region.volume() * ts::bytes_of(source.type);
             if (source.device >= 0 && source.device != t.device) { // what is handed in lies on none

@@ -28,8 +28,8 @@ std::vector<ts::interval> lives(const ts::plan& p) {
                 k = p.tiles[at(k)].alias;
             }
             const ts::tile& x = p.tiles[at(k)];
-            const bool sliced = t.slices > 1 && x.kind != ts::tile_kind::scalar;
-            if (sliced ? ts::even_part(x.elements, t.slices, t.slice).empty() : x.elements == 0) {
+            const bool sliced = t.params().slices > 1 && x.kind != ts::tile_kind::scalar;
+            if (sliced ? ts::even_part(x.elements, t.params().slices, t.params().slice).empty() : x.elements == 0) {
                 continue; // more slices than elements: nothing is touched
             }
             ts::interval& l = live[at(k)];

@@ -114,14 +114,14 @@ std::string misplaced(const ts::graph_view& g, const hybrid& h, const ts::plan& 
         }
     }
     for (const ts::task& t : p.tasks) {
-        if (t.kind != ts::task_kind::update) {
+        if (t.kind() != ts::task_kind::update) {
             continue;
         }
         for (const auto* all : {&t.reads, &t.writes}) {
             for (const int x : *all) {
-                const int stage = stage_of[static_cast<std::size_t>(t.parameter)];
+                const int stage = stage_of[static_cast<std::size_t>(t.params().parameter)];
                 if (!h.has(stage, p.tiles[static_cast<std::size_t>(x)].device)) {
-                    return "the sum of parameter " + std::to_string(t.parameter) + " of stage " +
+                    return "the sum of parameter " + std::to_string(t.params().parameter) + " of stage " +
                            std::to_string(stage) + " takes part of device " +
                            std::to_string(p.tiles[static_cast<std::size_t>(x)].device);
                 }
@@ -225,11 +225,12 @@ int steps_that_overlap(const ts::strategy& s, const ts::optimizer& how, ts::work
         for (std::size_t k = 0; k < p.tasks.size(); ++k) {
             const ts::task& t = p.tasks[k];
             const ts::simulation::task_span& span = measured.tasks[k];
-            const bool computes = t.kind == ts::task_kind::compute && t.what != ts::pass::forward;
+            const bool computes = t.kind() == ts::task_kind::compute && t.what != ts::pass::forward;
             if (computes && s.ops[static_cast<std::size_t>(t.op)].stage == 0) {
                 backward_ends = std::max(backward_ends, span.end);
             }
-            if (t.kind == ts::task_kind::update && t.parameter == g.parameter_count - 1) { // of the last stage
+            if (t.kind() == ts::task_kind::update &&
+                t.params().parameter == g.parameter_count - 1) { // of the last stage
                 sum_begins = sum_begins < 0 ? span.start : std::min(sum_begins, span.start);
             }
         }

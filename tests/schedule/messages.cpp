@@ -75,13 +75,13 @@ int executed(const ts::plan& p, const run_counts& counts) {
     std::map<std::vector<int>, collective> all;
     for (const auto& [index, runs] : counts.of_task) {
         const ts::task& t = p.tasks[static_cast<std::size_t>(index)];
-        const bool by_itself = t.kind == ts::task_kind::update && t.how == ts::exchange::sliced && t.slices > 1 &&
-                               t.parts.empty() && t.writes.size() > 1;
-        if (t.message < 0 && !by_itself) {
+        const bool by_itself = t.kind() == ts::task_kind::update && t.params().how == ts::exchange::sliced &&
+                               t.params().slices > 1 && t.params().parts.empty() && t.writes.size() > 1;
+        if (t.params().message < 0 && !by_itself) {
             continue;
         }
-        std::vector<int> key{t.message, static_cast<int>(t.kind), t.step};
-        if (t.message < 0) {
+        std::vector<int> key{t.params().message, static_cast<int>(t.kind()), t.step};
+        if (t.params().message < 0) {
             key.insert(key.end(), t.writes.begin(), t.writes.end());
         }
         collective& c = all[key];
@@ -116,7 +116,7 @@ void compare(const message_case& c, ts::workers& threads, int& priced, int& para
     CHECK(executed(p, counts) == t.collectives);
     priced += t.collectives;
     for (const ts::task& x : p.tasks) {
-        parameters = std::max(parameters, static_cast<int>(x.parts.size()));
+        parameters = std::max(parameters, static_cast<int>(x.params().parts.size()));
     }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a message of n parameters is one task to sum and one to update for ea
     const auto count = [&](const ts::synchronization& sync, ts::task_kind kind) {
         int n = 0;
         for (const ts::task& t : planned(g.view(), data_parallel(g.view(), devices, sync), devices).tasks) {
-            n += t.kind == kind ? 1 : 0;
+            n += t.kind() == kind ? 1 : 0;
         }
         return n;
     };

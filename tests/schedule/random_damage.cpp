@@ -34,9 +34,8 @@ namespace {
 
 /// Checks that each field of a struct has been damaged, as "field NAME of a ..." says.
 template <class Struct>
-void check_all_fields(const counts_by_name& tried, const std::string& of) {
-    Struct s;
-    each_field(s, [&](std::string_view name, auto&) {
+void check_all_fields(const counts_by_name& tried, const std::string& of, Struct s = Struct()) {
+    each_field(s, [&](std::string_view name, auto&, bool) {
         const std::string begin = "field " + std::string(name);
         int count = 0;
         for (const auto& [what, times] : tried.rows) {
@@ -59,7 +58,7 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
     const auto all_seen = [&] { return std::count(kinds.begin(), kinds.end(), 0) == 1; }; // but reorders
     for (std::uint64_t number = 700000; number < 700060 || (number < 701500 && !all_seen()); ++number) {
         const damage_case c(number);
-        const auto is_new = [&](const ts::task& t) { return kinds[static_cast<std::size_t>(t.kind)] == 0; };
+        const auto is_new = [&](const ts::task& t) { return kinds[static_cast<std::size_t>(t.kind())] == 0; };
         if (!c.usable || (number >= 700060 && std::none_of(c.p.tasks.begin(), c.p.tasks.end(), is_new))) {
             continue;
         }
@@ -70,23 +69,23 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
         };
         std::array<bool, kinds.size()> here{};
         for (std::size_t i = 0; i < c.p.tasks.size(); ++i) { // the first task of each kind
-            const auto kind = static_cast<std::size_t>(c.p.tasks[i].kind);
+            const auto kind = static_cast<std::size_t>(c.p.tasks[i].kind());
             if (here[kind] || kinds[kind] == 3) {
                 continue;
             }
             here[kind] = true;
             ++kinds[kind];
-            for (int f = 0; f < field_count<ts::task>(); ++f) {
+            for (int f = 0; f < field_count(c.p.tasks[i]); ++f) {
                 ts::plan p = c.p;
                 const std::string what = field_damager(c.p, pick).field_of(p.tasks[i], p.tasks[i], f);
                 if (what.empty()) {
                     continue;
                 }
-                tried.add("field " + what + " of a " + ts::to_text(c.p.tasks[i].kind));
+                tried.add("field " + what + " of a " + ts::to_text(c.p.tasks[i].kind()));
                 if (!ts::verify(c.network.view(), p, 0, &c.made.how) &&
                     judge_damaged(c, p, data, expected) != damage_verdict::right) {
                     ++harmful;
-                    FAIL_CHECK(c.what << ": " << what << " of a " << ts::to_text(c.p.tasks[i].kind));
+                    FAIL_CHECK(c.what << ": " << what << " of a " << ts::to_text(c.p.tasks[i].kind()));
                 }
             }
         }
@@ -102,7 +101,9 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
         }
     }
     CHECK(harmful == 0);
-    check_all_fields<ts::task>(tried, " of a ");
+    for (const ts::task_kind kind : {ts::task_kind::compute, ts::task_kind::copy, ts::task_kind::update}) {
+        check_all_fields(tried, " of a ", ts::task(kind));
+    }
     check_all_fields<ts::tile>(tried, " of a tile of ");
     check_all_fields<ts::plan>(tried, " of the plan");
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -111,26 +112,31 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
     }
 }
 
-TEST_CASE("what a kind of task has no use for is refused by name: the scale of a norm, the nests of a copy") {
+TEST_CASE("what a kind of task has no use for is refused by name: the scale of a norm, the state of a reduction") {
     int norms = 0;
-    int copies = 0;
-    for (std::uint64_t number = 700000; number < 700200 && (norms < 3 || copies < 3); ++number) {
+    int sums = 0;
+    for (std::uint64_t number = 700000; number < 700200 && (norms < 3 || sums < 3); ++number) {
         const damage_case c(number);
         for (std::size_t i = 0; c.usable && i < c.p.tasks.size(); ++i) {
-            const bool norm = c.p.tasks[i].kind == ts::task_kind::norm;
-            if ((!norm && c.p.tasks[i].kind != ts::task_kind::copy) || (norm ? norms : copies) > 2) {
+            const bool norm = c.p.tasks[i].kind() == ts::task_kind::norm;
+            if ((!norm && c.p.tasks[i].kind() != ts::task_kind::reduce) || (norm ? norms : sums) > 2) {
                 continue;
             }
             ts::plan p = c.p;
-            norm ? void(p.tasks[i].scale = 2) : void(p.tasks[i].first_nest = 1);
+            ts::parameter_fields& own = p.tasks[i].mutable_params();
+            if (norm) {
+                own.scale = 2;
+            } else {
+                own.state = p.tasks[i].reads[0];
+            }
             const std::string said = ts::verify(c.network.view(), p, 0, &c.made.how).text;
             CAPTURE(said);
             CHECK(said.find("says something that a task of its kind has no use for") != std::string::npos);
-            ++(norm ? norms : copies);
+            ++(norm ? norms : sums);
         }
     }
     CHECK(norms == 3);
-    CHECK(copies == 3);
+    CHECK(sums == 3);
 }
 
 TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that of all, are refused by name") {
@@ -148,13 +154,10 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
         for (std::size_t i = 0; i < c.p.tasks.size(); ++i) {
             ts::plan p = c.p;
             ts::task& t = p.tasks[i];
-            const auto take = [&](int which, int instead) {
-                std::replace(t.reads.begin(), t.reads.end(), which, instead);
-                std::replace(std::begin(t.value), std::end(t.value), which, instead);
-            };
-            if ((t.kind == ts::task_kind::reduce || t.kind == ts::task_kind::update) && batches < 3) {
+            const auto take = [&](int which, int instead) { ts::replace_tile(t, which, instead); };
+            if ((t.kind() == ts::task_kind::reduce || t.kind() == ts::task_kind::update) && batches < 3) {
                 for (const ts::task& s : c.p.tasks) { // adds a micro-batch's gradient to the first one's
-                    if (s.kind == ts::task_kind::sum && s.reads.size() == 2 && s.reads[0] == s.writes[0] &&
+                    if (s.kind() == ts::task_kind::sum && s.reads.size() == 2 && s.reads[0] == s.writes[0] &&
                         std::count(t.reads.begin(), t.reads.end(), s.writes[0]) == 1) {
                         take(s.writes[0], s.reads[1]);
                         CAPTURE(refusal(c, p));
@@ -165,7 +168,7 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
                     }
                 }
             }
-            const bool backward = t.kind == ts::task_kind::compute &&
+            const bool backward = t.kind() == ts::task_kind::compute &&
                                   (t.what == ts::pass::backward || t.what == ts::pass::backward_input ||
                                    t.what == ts::pass::backward_weight);
             if (!backward || parts >= 3) {
@@ -179,7 +182,8 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
                            x.micro_batch == whole.micro_batch && x.part != whole.part;
                 };
                 const auto x = std::find_if(p.tiles.begin(), p.tiles.end(), part_of);
-                if (x != p.tiles.end() && std::count(std::begin(t.value), std::end(t.value), r) > 0) {
+                if (x != p.tiles.end() &&
+                    std::count(std::begin(t.compute().value), std::end(t.compute().value), r) > 0) {
                     take(r, static_cast<int>(x - p.tiles.begin()));
                     const std::string said = refusal(c, p);
                     parts +=

@@ -59,9 +59,9 @@ TEST_CASE("what a member of a message does by itself starts beside what it does 
                 index_t computes = 0;
                 int messages = 0;
                 for (const ts::task& t : p.tasks) {
-                    computes += t.kind == ts::task_kind::compute && t.device == 0 ? 1 : 0;
-                    messages += t.kind == ts::task_kind::reduce && t.device == 0 ? 1 : 0;
-                    CHECK((t.message < 0 || (t.stream == ts::task_stream::communication) == overlap));
+                    computes += t.kind() == ts::task_kind::compute && t.device == 0 ? 1 : 0;
+                    messages += t.kind() == ts::task_kind::reduce && t.device == 0 ? 1 : 0;
+                    CHECK((t.params().message < 0 || (t.stream == ts::task_stream::communication) == overlap));
                 }
                 CHECK(messages == g.parameter_count);
                 const index_t makespan = sim::simulate(g, p, that_only_starts(devices, launch)).makespan;
@@ -90,8 +90,8 @@ TEST_CASE("copies of a parameter's region are on different devices, however many
         for (const ts::task& t : p.tasks) {
             std::vector<int> devices;
             for (const int w : t.writes) {
-                t.kind == ts::task_kind::update ? devices.push_back(p.tiles[static_cast<std::size_t>(w)].device)
-                                                : void();
+                t.kind() == ts::task_kind::update ? devices.push_back(p.tiles[static_cast<std::size_t>(w)].device)
+                                                  : void();
             }
             std::sort(devices.begin(), devices.end());
             CHECK(std::adjacent_find(devices.begin(), devices.end()) == devices.end());

@@ -53,7 +53,7 @@ seen simulated(const ts::pipeline_schedule& order, index_t latency) {
     ts::finish(g, p);
     ts::cost::profile times;
     for (const ts::task& t : p.tasks) {
-        const bool works = t.kind == ts::task_kind::compute && t.op > 0 && t.op <= layers;
+        const bool works = t.kind() == ts::task_kind::compute && t.op > 0 && t.op <= layers;
         times.set(sim::signature_of(g, p.tiles, t), works ? unit : nothing);
     }
     sim::task_times how;
@@ -62,7 +62,7 @@ seen simulated(const ts::pipeline_schedule& order, index_t latency) {
     seen r;
     r.all = t.makespan;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        r.actions = p.tasks[i].kind == ts::task_kind::compute ? std::max(r.actions, t.tasks[i].end) : r.actions;
+        r.actions = p.tasks[i].kind() == ts::task_kind::compute ? std::max(r.actions, t.tasks[i].end) : r.actions;
     }
     return r;
 }

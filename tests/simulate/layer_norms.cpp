@@ -33,15 +33,15 @@ TEST_CASE("LAMB's step is AdamW's with norms between sums and updates, under eve
         }
         int norms = 0;
         for (std::size_t i = 0; i < with.tasks.size(); ++i) {
-            if (with.tasks[i].kind != ts::task_kind::norm) {
+            if (with.tasks[i].kind() != ts::task_kind::norm) {
                 continue;
             }
             ++norms;
             CHECK(t.tasks[i].end > t.tasks[i].start);
             for (std::size_t k = 0; k < with.tasks.size(); ++k) {
                 const ts::task& u = with.tasks[k];
-                for (const int n : u.kind == ts::task_kind::update ? u.layer_norms : std::vector<int>{}) {
-                    const bool own = n == with.tasks[i].layer_norms[0];
+                for (const int n : u.kind() == ts::task_kind::update ? u.params().layer_norms : std::vector<int>{}) {
+                    const bool own = n == with.tasks[i].params().layer_norms[0];
                     CHECK((!own || t.tasks[k].end > t.tasks[i].end));
                 }
             }

@@ -43,7 +43,7 @@ double simulated(const ts::pipeline_schedule& order, double forward, double inpu
     ts::finish(g, p);
     ts::cost::profile times;
     for (const ts::task& t : p.tasks) {
-        const bool works = t.kind == ts::task_kind::compute && t.op > 0 && t.op <= layers;
+        const bool works = t.kind() == ts::task_kind::compute && t.op > 0 && t.op <= layers;
         const double units = t.what == ts::pass::forward          ? forward
                              : t.what == ts::pass::backward_input ? input
                                                                   : weight;
@@ -85,7 +85,7 @@ TEST_CASE("GEMS sums the gradients of a stage on the two devices that have it, a
             ts::finish(g, p);
             int updates = 0;
             for (const ts::task& t : p.tasks) {
-                if (t.kind == ts::task_kind::update) {
+                if (t.kind() == ts::task_kind::update) {
                     const int own = stage[at(t.op)];
                     CHECK(members_of(p, t) == std::vector<int>{std::min(own, k - 1 - own), std::max(own, k - 1 - own)});
                     CHECK(t.reads.size() == 2);
@@ -124,14 +124,14 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
         const int own = s.ops[at(x.op)].stage;
-        if (x.kind == ts::task_kind::compute && x.what != ts::pass::forward) {
+        if (x.kind() == ts::task_kind::compute && x.what != ts::pass::forward) {
             backward[at(own)] = std::max(backward[at(own)], t.tasks[i].end);
         }
-        if (x.kind != ts::task_kind::update) {
+        if (x.kind() != ts::task_kind::update) {
             continue;
         }
         CHECK(members_of(p, x) == std::vector<int>{own * replicas, own * replicas + 1});
-        groups[at(own)] += x.slice == 0 ? 1 : 0;
+        groups[at(own)] += x.params().slice == 0 ? 1 : 0;
         last[at(own)] = std::max(last[at(own)], t.tasks[i].end);
         first[at(own)] = std::min(first[at(own)], t.tasks[i].start);
         // The first sum of a stage begins when its gradients are there.

@@ -45,11 +45,11 @@ run simulated(const ts::graph_view& g, const ts::cluster& on, const ts::synchron
     return r;
 }
 
-bool computes(const ts::task& t) { return t.kind == ts::task_kind::compute; }
+bool computes(const ts::task& t) { return t.kind() == ts::task_kind::compute; }
 bool goes_backward(const ts::task& t) { return computes(t) && t.what == ts::pass::backward; }
 /// It takes something from another device.
 bool communicates(const ts::plan& p, const ts::task& t) {
-    return t.parameter >= 0 && std::any_of(t.reads.begin(), t.reads.end(), [&](int r) {
+    return t.params().parameter >= 0 && std::any_of(t.reads.begin(), t.reads.end(), [&](int r) {
                return p.tiles[static_cast<std::size_t>(r)].device != t.device;
            });
 }
@@ -145,7 +145,7 @@ TEST_CASE("steps overlap: there is no barrier between them") {
         const index_t one = simulated(b.g, b.on, sync).makespan();
         const run two = simulated(b.g, b.on, sync, 2);
         const index_t begun = first_start(two, [](const ts::task& t) { return computes(t) && t.step == 1; });
-        const index_t over = last_end(two, [](const ts::task& t) { return t.parameter >= 0 && t.step == 0; });
+        const index_t over = last_end(two, [](const ts::task& t) { return t.params().parameter >= 0 && t.step == 0; });
         CHECK(begun < over);
         CHECK(two.makespan() < 2 * one - b.compute / 20); // a barrier makes it twice as long
     }
@@ -167,7 +167,7 @@ TEST_CASE("servers take gradients in at their rate") {
         const run r = simulated(b.g, fast, sync, 1, times);
         std::vector<index_t> work(workers, 0);
         for (const ts::task& t : r.plan.tasks) {
-            if (t.kind == ts::task_kind::update) {
+            if (t.kind() == ts::task_kind::update) {
                 const ts::tile& x = r.plan.tiles[static_cast<std::size_t>(t.writes[0])];
                 const auto contributions = static_cast<index_t>(t.reads.size());
                 const index_t taken = contributions * ts::slice_of(x, t).size() * 4;

@@ -55,17 +55,17 @@ TEST_CASE("simulate: one device takes the sum of its tasks' times, whether it co
         index_t copies = 0;
         index_t starts = 0;
         for (const ts::task& x : p.tasks) {
-            REQUIRE(x.kind != ts::task_kind::reduce);
+            REQUIRE(x.kind() != ts::task_kind::reduce);
             // Inputs are copied from the caller's memory: read and written once.
             const index_t input =
-                x.kind == ts::task_kind::copy
+                x.kind() == ts::task_kind::copy
                     ? 2 * p.tiles[static_cast<std::size_t>(x.writes[0])].elements * 4 * 1000 * 100 / (1000 * 75) + 1 +
                           (in_turn ? 50 : 0)
                     : own_time(g.view(), p, x, on);
             sum += input;
-            copies += x.kind == ts::task_kind::copy ? input : 0;
-            starts += x.kind == ts::task_kind::update ? 50 : 0;
-            compute += x.kind == ts::task_kind::compute ? own_time(g.view(), p, x, on) : 0;
+            copies += x.kind() == ts::task_kind::copy ? input : 0;
+            starts += x.kind() == ts::task_kind::update ? 50 : 0;
+            compute += x.kind() == ts::task_kind::compute ? own_time(g.view(), p, x, on) : 0;
         }
         CHECK(t.device_busy[0] == (in_turn ? sum : compute + copies));
         if (in_turn) {
@@ -93,9 +93,9 @@ TEST_CASE("simulate: two devices and one link, layer by layer") {
     index_t sent = 0;
     for (const ts::task& x :
          p.tasks) { // updates are hidden but the last, those of the first layer, and the second one's start among them
-        if (x.kind == ts::task_kind::compute) {
+        if (x.kind() == ts::task_kind::compute) {
             expected += own_time(g.view(), p, x, on);
-        } else if (x.kind == ts::task_kind::copy && p.tiles[static_cast<std::size_t>(x.reads[0])].device >= 0) {
+        } else if (x.kind() == ts::task_kind::copy && p.tiles[static_cast<std::size_t>(x.reads[0])].device >= 0) {
             const index_t wire = 30 + (4 * 8 * 4 * 1000 + 1) / 500;
             CHECK(t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].end -
                       t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].start ==
@@ -108,17 +108,17 @@ TEST_CASE("simulate: two devices and one link, layer by layer") {
     index_t inputs = 0; // uploads take their places in the devices' lists
     index_t last_update = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].kind == ts::task_kind::copy &&
+        if (p.tasks[i].kind() == ts::task_kind::copy &&
             p.tiles[static_cast<std::size_t>(p.tasks[i].reads[0])].device < 0) {
             inputs += t.tasks[i].end - t.tasks[i].start;
         }
-        last_update = p.tasks[i].kind == ts::task_kind::update ? std::max(last_update, t.tasks[i].end) : last_update;
+        last_update = p.tasks[i].kind() == ts::task_kind::update ? std::max(last_update, t.tasks[i].end) : last_update;
     }
     CHECK(t.makespan == last_update);
     index_t updates_after = 0; // of the first layer, one after the other, once its gradients are there
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         updates_after +=
-            p.tasks[i].kind == ts::task_kind::update && p.tasks[i].op == 0 ? t.tasks[i].end - t.tasks[i].start : 0;
+            p.tasks[i].kind() == ts::task_kind::update && p.tasks[i].op == 0 ? t.tasks[i].end - t.tasks[i].start : 0;
     }
     CHECK(t.makespan <= inputs + expected + updates_after);
     CHECK(t.makespan >= inputs + expected + updates_after - 50);
@@ -132,7 +132,7 @@ TEST_CASE("simulate: data parallelism on two devices shares every gradient by tw
     int groups = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
-        if (x.kind != ts::task_kind::update || x.op != g.view().op_count - 2 || x.slice != 0) {
+        if (x.kind() != ts::task_kind::update || x.op != g.view().op_count - 2 || x.params().slice != 0) {
             continue;
         }
         ++groups;
@@ -145,13 +145,14 @@ TEST_CASE("simulate: data parallelism on two devices shares every gradient by tw
     CHECK(groups == 2);
     // The head's first gradient finds the link idle.
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].kind == ts::task_kind::update) {
+        if (p.tasks[i].kind() == ts::task_kind::update) {
             const index_t bytes = p.tiles[static_cast<std::size_t>(p.tasks[i].writes[0])].elements * 4;
             const index_t half = 30 + bytes * 1000 / (2 * 500);
             const index_t own = 50 + 3 * (bytes / 2) * 1000 * 100 / (1000 * 75) + 1;
             index_t longest = 0; // of the engine's tasks: the update may wait for one
             for (const ts::task& x : p.tasks) {
-                longest = x.kind == ts::task_kind::compute ? std::max(longest, own_time(g.view(), p, x, on)) : longest;
+                longest =
+                    x.kind() == ts::task_kind::compute ? std::max(longest, own_time(g.view(), p, x, on)) : longest;
             }
             CHECK(t.tasks[i].end - t.tasks[i].start <=
                   2 * half + own + half + longest); // half: for the weight's readers
@@ -180,7 +181,8 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
                 const ts::task& task = p.tasks[static_cast<std::size_t>(i)];
                 const bool in_turn =
                     host || !ts::is_beside(p.tiles, task) || task.stream == ts::task_stream::communication;
-                const bool one_group = previous != nullptr && task.slices > 1 && previous->writes == task.writes;
+                const bool one_group =
+                    previous != nullptr && task.params().slices > 1 && previous->writes == task.writes;
                 const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
                 REQUIRE(span.end > span.start);
                 REQUIRE((!in_turn || one_group || span.start >= before));
@@ -206,7 +208,7 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
                         if (ts::conflict(a,
                                          b)) { // an update's reduce-scatter may begin while its parameter is still read
                             const bool group =
-                                p.tasks[i].kind == ts::task_kind::update && p.tasks[i].slices > 1 && a.write;
+                                p.tasks[i].kind() == ts::task_kind::update && p.tasks[i].params().slices > 1 && a.write;
                             REQUIRE(t.tasks[j].end <= (group ? t.tasks[i].end : t.tasks[i].start));
                         }
                     }
@@ -241,7 +243,7 @@ TEST_CASE("simulate: what a GPU sums, updates and copies beside its computation 
                 for (const sim::lane_use& u : a.lanes) {
                     has = has || u.lane == engine;
                     u.lane == engine ? taken.push_back({when.start[i], when.start[i] + u.busy}) : void();
-                    updates += u.lane == engine && first.kind == ts::task_kind::update ? 1 : 0;
+                    updates += u.lane == engine && first.kind() == ts::task_kind::update ? 1 : 0;
                 }
                 REQUIRE((has || a.device != d));
                 REQUIRE((a.device < 0 || !ts::is_beside(p.tiles, first)));
@@ -293,7 +295,7 @@ TEST_CASE("simulate: what a profile has measured counts instead of the roofline"
     ts::cost::profile measured;
     index_t more = 0;
     for (const ts::task& t : p.tasks) {
-        if (t.kind == ts::task_kind::compute && t.what == ts::pass::forward && t.op == 0) {
+        if (t.kind() == ts::task_kind::compute && t.what == ts::pass::forward && t.op == 0) {
             measured.set(sim::signature_of(g.view(), p.tiles, t), 1'000'000);
             more += 1'000'000 - own_time(g.view(), p, t, on);
         }
@@ -357,13 +359,13 @@ TEST_CASE("simulate: a profile looks a task up by the elements that it works on"
     for (const ts::task& t : p.tasks) {
         const ts::cost::task_signature s = sim::signature_of(g.view(), p.tiles, t);
         CHECK(s.what == t.what);
-        if (t.kind == ts::task_kind::compute) {
+        if (t.kind() == ts::task_kind::compute) {
             for (int l = 0; l < ts::max_loops; ++l) {
-                CHECK(s.extent[l] == t.ranges[l].size());
+                CHECK(s.extent[l] == t.compute().ranges[l].size());
             }
-        } else if (t.kind == ts::task_kind::update) {
-            const index_t all = g.parameters[static_cast<std::size_t>(t.parameter)].extents.volume();
-            const index_t mine = (t.slice + 1) * all / 3 - t.slice * all / 3; // its slice of three
+        } else if (t.kind() == ts::task_kind::update) {
+            const index_t all = g.parameters[static_cast<std::size_t>(t.params().parameter)].extents.volume();
+            const index_t mine = (t.params().slice + 1) * all / 3 - t.params().slice * all / 3; // its slice of three
             CHECK(s.extent[0] == mine);
             CHECK(s.extent[1] == 0);
             CHECK(s.sources == 3);

@@ -94,14 +94,14 @@ void check_order(const ts::plan& p, const sim::timeline& t) {
     std::vector<ts::access> mine;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
-        const bool grouped = x.kind == ts::task_kind::update || x.kind == ts::task_kind::reduce ||
-                             x.kind == ts::task_kind::gather || x.kind == ts::task_kind::average;
+        const bool grouped = x.kind() == ts::task_kind::update || x.kind() == ts::task_kind::reduce ||
+                             x.kind() == ts::task_kind::gather || x.kind() == ts::task_kind::average;
         ts::accesses_of(p, x, mine);
         for (const ts::access& a : mine) {
             for (const use& before : uses[p.root(a.tile)]) {
                 if (before.task != i && ts::conflict(a, before.what)) {
                     const sim::task_span& span = t.tasks[i];
-                    const bool together = grouped && (a.write || x.how == ts::exchange::server);
+                    const bool together = grouped && (a.write || x.params().how == ts::exchange::server);
                     REQUIRE(t.tasks[before.task].end <= (together ? span.end : span.start));
                 }
             }
@@ -162,7 +162,7 @@ TEST_CASE("a parameter that is used many times crosses between devices once") {
     const ts::plan alone = planned(g.view(), ts::strategy(g.view()), 1);
     CHECK(alone.moved_bytes == 0);
     for (const ts::task& t : alone.tasks) {
-        CHECK(t.kind != ts::task_kind::sum);
+        CHECK(t.kind() != ts::task_kind::sum);
     }
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("ZeRO: what each worker keeps of Psi parameters, Adam's state 8 Psi by
     const auto held = [](const ts::plan& p, int device) { // bytes of gradients when the last backward task ends
         int last = 0;
         for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
-            last = p.tasks[at(i)].kind == ts::task_kind::compute ? i : last;
+            last = p.tasks[at(i)].kind() == ts::task_kind::compute ? i : last;
         }
         const auto live = ts::detail::lifetimes(p);
         index_t bytes = 0;
@@ -382,7 +382,7 @@ TEST_CASE("tampered plans of every policy are refused") {
         const ts::plan good = planned(g.view(), s, n, ts::sgd{});
         for (int i = 0; i < static_cast<int>(good.tasks.size()); ++i) {
             const ts::task& t = good.tasks[at(i)];
-            const bool syncs = t.parameter >= 0;
+            const bool syncs = t.params().parameter >= 0;
             if (!syncs) {
                 continue;
             }
@@ -393,8 +393,8 @@ TEST_CASE("tampered plans of every policy are refused") {
                     x.reads.push_back(x.reads[0]);
                 } else if (how == 1 && x.reads.size() > 1) { // forgets something
                     x.reads.pop_back();
-                } else if (how == 2 && x.slices > 1 && x.kind != ts::task_kind::average) { // another's slice
-                    x.slice = (x.slice + 1) % x.slices;
+                } else if (how == 2 && x.params().slices > 1 && x.kind() != ts::task_kind::average) { // another's slice
+                    x.mutable_params().slice = (x.params().slice + 1) % x.params().slices;
                 } else if (how == 3 && x.writes.size() > 1) { // leaves a copy out
                     x.writes.pop_back();
                 } else {
@@ -403,7 +403,7 @@ TEST_CASE("tampered plans of every policy are refused") {
                 const std::string text = ts::verify(g.view(), p).text;
                 CAPTURE(name);
                 CAPTURE(how);
-                CAPTURE(std::string(to_text(t.kind)));
+                CAPTURE(std::string(to_text(t.kind())));
                 CHECK(text != "");
                 ++caught;
             }

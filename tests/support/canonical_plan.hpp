@@ -100,7 +100,7 @@ private:
     }
 
     void add(const tessera::task& t) {
-        say("task", t.kind);
+        say("task", t.kind());
         say("op", t.op);
         say("pass", t.what);
         say("shard", t.shard_number);
@@ -110,52 +110,52 @@ private:
         say("lane", t.stream);
         say("reads", t.reads);
         say("writes", t.writes);
-        say("nests", t.first_nest * 100 + t.last_nest);
-        say("emits", t.emits);
-        say("first_part", t.first_part);
+        say("nests", t.compute().first_nest * 100 + t.compute().last_nest);
+        say("emits", t.compute().emits);
+        say("first_part", t.compute().first_part);
         constexpr int always = 9; // more are said where there are more, so that a larger max_loops changes no hash
         for (int l = 0; l < tessera::max_loops; ++l) {
-            const tessera::interval& r = t.ranges[l];
+            const tessera::interval& r = t.compute().ranges[l];
             if (l < always || r.end != 0) {
                 say("range", std::vector<tessera::index_t>{r.begin, r.end});
             }
         }
-        say("value", std::vector<int>(std::begin(t.value), std::end(t.value)));
-        say("gradient", std::vector<int>(std::begin(t.gradient), std::end(t.gradient)));
-        say("samples", t.samples);
-        say("running", t.running);
-        for (const tessera::copy_segment& s : t.segments) {
+        say("value", std::vector<int>(std::begin(t.compute().value), std::end(t.compute().value)));
+        say("gradient", std::vector<int>(std::begin(t.compute().gradient), std::end(t.compute().gradient)));
+        say("samples", t.compute().samples);
+        say("running", t.compute().running);
+        for (const tessera::copy_segment& s : t.copy().segments) {
             say("segment", s.source);
             say("of", s.region);
             say("overwrites", s.overwrite);
         }
-        say("clear", t.clear);
-        say("reduce", static_cast<int>(t.reduce));
-        say("parameter", t.parameter);
-        for (const tessera::task_part& x : t.parts) {
+        say("clear", t.copy().clear);
+        say("reduce", static_cast<int>(t.copy().reduce));
+        say("parameter", t.params().parameter);
+        for (const tessera::task_part& x : t.params().parts) {
             say("part", std::vector<int>{x.parameter, x.reads, x.writes, x.state});
         }
-        say("slice", t.slice);
-        say("slices", t.slices);
-        say("state", t.state);
-        say("norms", t.norms);
-        if (!t.layer_norms.empty()) {
-            say("layer_norms", t.layer_norms);
+        say("slice", t.params().slice);
+        say("slices", t.params().slices);
+        say("state", t.params().state);
+        say("norms", t.params().norms);
+        if (!t.params().layer_norms.empty()) {
+            say("layer_norms", t.params().layer_norms);
         }
-        for (const tessera::box& b : t.counted_elsewhere) {
+        for (const tessera::box& b : t.params().counted_elsewhere) {
             say("elsewhere", b);
         }
-        say("scale", t.scale);
-        say("how", static_cast<int>(t.how));
-        say("message", t.message);
+        say("scale", t.params().scale);
+        say("how", static_cast<int>(t.params().how));
+        say("message", t.params().message);
         say("late", t.late);
-        say("implementation", t.implementation);
-        say("fused", t.fused);
-        say("activates", t.activates);
+        say("implementation", t.compute().implementation);
+        say("fused", t.compute().fused);
+        say("activates", t.compute().activates);
         say("beside", t.beside);
         say("flag", t.flag);
         say("scratch", t.scratch);
-        say("workspace", t.workspace);
+        say("workspace", t.compute().workspace);
         for (const tessera::wait_for& w : t.waits) {
             say("wait", std::vector<int>{w.list, w.count});
         }

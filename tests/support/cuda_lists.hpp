@@ -112,9 +112,9 @@ private:
 
     bool may_touch(const ts::task& t, int tile, bool write) const {
         const auto is = [&](int other) { return other >= 0 && p_.root(other) == p_.root(tile); };
-        const bool counts = t.kind == ts::task_kind::compute && t.what == ts::pass::forward;
-        bool found = is(t.scratch) || is(t.state) || (is(t.flag) && write <= counts);
-        for (const ts::task_part& x : t.parts) {
+        const bool counts = t.kind() == ts::task_kind::compute && t.what == ts::pass::forward;
+        bool found = is(t.scratch) || is(t.params().state) || (is(t.flag) && write <= counts);
+        for (const ts::task_part& x : t.params().parts) {
             found = found || is(x.state);
         }
         for (int w : t.writes) {
@@ -130,8 +130,9 @@ private:
     std::pair<std::size_t, std::size_t> members_of(std::size_t task) const {
         const ts::task& t = p_.tasks[task];
         const auto together = [&](const ts::task& other) {
-            const bool update = t.kind == ts::task_kind::update && t.slices > 1 && other.writes == t.writes;
-            return other.kind == t.kind && (t.message >= 0 ? other.message == t.message : update);
+            const bool update = t.kind() == ts::task_kind::update && t.params().slices > 1 && other.writes == t.writes;
+            return other.kind() == t.kind() &&
+                   (t.params().message >= 0 ? other.params().message == t.params().message : update);
         };
         std::size_t first = task;
         std::size_t last = task + 1;
@@ -149,13 +150,15 @@ private:
     std::string coverage() const {
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             const ts::task& t = p_.tasks[i];
-            const bool sliced = t.kind == ts::task_kind::update || t.kind == ts::task_kind::reduce;
+            const bool sliced = t.kind() == ts::task_kind::update || t.kind() == ts::task_kind::reduce;
             const auto [first, last] = members_of(i);
             bool nothing = sliced;
             ts::for_each_part(t, [&](const ts::task& one) {
-                nothing = nothing && ts::even_part(p_.tiles[at(one.writes[0])].elements, t.slices, t.slice).empty();
+                nothing =
+                    nothing &&
+                    ts::even_part(p_.tiles[at(one.writes[0])].elements, t.params().slices, t.params().slice).empty();
             });
-            if (t.fused) { // in place, by the call before it
+            if (t.compute().fused) { // in place, by the call before it
                 const int maker = last_writer(i, t.writes[0]);
                 if (l_.first[i] != l_.first[i + 1] || maker < 0 || !activates(maker)) {
                     return "task " + std::to_string(i) + " is left to a call that does not do it";
@@ -184,8 +187,8 @@ private:
             for (int w : t.writes) {
                 const ts::tile& x = p_.tiles[at(w)];
                 const bool slice = sliced && x.kind != ts::tile_kind::scalar && x.slices == 1;
-                const ts::interval all =
-                    slice ? ts::even_part(x.elements, t.slices, t.slice) : ts::interval{0, x.elements};
+                const ts::interval all = slice ? ts::even_part(x.elements, t.params().slices, t.params().slice)
+                                               : ts::interval{0, x.elements};
                 if (!is_covered(first, last, w, all, ts::bytes_of(x.type))) {
                     return "task " + std::to_string(i) + " leaves a part of tile " + std::to_string(w) + " unwritten";
                 }
@@ -238,7 +241,7 @@ private:
     /// and for copies between devices, if anything crosses. cuDNN's handles know the first stream alone.
     std::string streams() const {
         const auto crosses = [&](const ts::task& t, const std::vector<int>& tiles) {
-            return t.kind != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
+            return t.kind() != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
                        return p_.tiles[at(x)].device >= 0 && p_.tiles[at(x)].device != t.device;
                    });
         };
@@ -254,9 +257,9 @@ private:
                 continue;
             }
             using kind = ts::task_kind;
-            const bool of_parameters = t.kind == kind::update || t.kind == kind::reduce || t.kind == kind::gather;
+            const bool of_parameters = t.kind() == kind::update || t.kind() == kind::reduce || t.kind() == kind::gather;
             const bool copies =
-                t.kind == kind::copy; // of those that bring parts of others binding says where they belong
+                t.kind() == kind::copy; // of those that bring parts of others binding says where they belong
             if (stream.device != t.device || (stream.beside && !any) ||
                 (!copies && stream.beside != (any && of_parameters)) || (copies && stream.beside != t.beside) ||
                 (copies && any && crosses(t, t.reads) && !stream.beside)) {

@@ -33,7 +33,7 @@ public:
     std::string field_of(Struct& s, Struct other, int which) {
         std::string name;
         int at = 0;
-        each_field(s, [&](std::string_view own, auto& field) {
+        each_field(s, [&](std::string_view own, auto& field, bool of_tiles) {
             using type = std::remove_reference_t<decltype(field)>;
             if (at++ != which) {
                 return;
@@ -42,7 +42,7 @@ public:
             if (pick_(4) == 0) {
                 done = take(field, other, which);
             }
-            if (done || damaged(field, is_tile(own))) {
+            if (done || damaged(field, of_tiles)) {
                 name = own;
                 if constexpr (std::is_class_v<type>) {
                     name += last_;
@@ -54,29 +54,18 @@ public:
     }
     template <class Struct>
     std::string any_field_of(Struct& s, const Struct& other) {
-        return field_of(s, other, pick_(field_count<Struct>()));
+        return field_of(s, other, pick_(field_count<Struct>(s)));
     }
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     int tile() { return pick_(static_cast<int>(p_.tiles.size())); }
-    static bool is_tile(std::string_view name) {
-        for (const std::string_view x :
-             {"reads", "writes", "norms", "layer_norms", "running", "state", "flag", "scratch", "workspace", "value",
-              "gradient", "source", "alias", "origin", "tile"}) {
-            if (name == x) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     /// The other struct's value, where it differs.
     template <class Field, class Struct>
     bool take(Field& field, Struct& other, int which) {
         bool changed = false;
         int k = 0;
-        each_field(other, [&](std::string_view, auto& theirs) {
+        each_field(other, [&](std::string_view, auto& theirs, bool) {
             if constexpr (std::is_same_v<decltype(theirs), Field&>) {
                 if constexpr (std::is_scalar_v<Field> || std::is_same_v<Field, std::vector<int>>) {
                     changed = changed || (k == which && theirs != field);
@@ -123,6 +112,8 @@ private:
             return damaged(x[pick_(static_cast<int>(std::extent_v<Field>))], of_tiles);
         } else if constexpr (requires { x.push_back(x[0]); }) {
             return list_damaged(x, of_tiles);
+        } else if constexpr (requires { x.fill(x[0]); }) {
+            return damaged(x[at(pick_(static_cast<int>(x.size())))], of_tiles);
         } else {
             const std::string name = any_field_of(x, Field{});
             last_ = "." + name;
@@ -174,10 +165,10 @@ inline std::string damage_a_field(ts::plan& p, random& pick) {
     const int of = pick(8);
     if (of < 5) {
         ts::task& t = one(p.tasks);
-        const std::string kind = ts::to_text(t.kind);
+        const std::string kind = ts::to_text(t.kind());
         std::vector<const ts::task*> alike; // of its kind
         for (const ts::task& x : before.tasks) {
-            x.kind == t.kind ? alike.push_back(&x) : void();
+            x.kind() == t.kind() ? alike.push_back(&x) : void();
         }
         const ts::task& other = pick(3) == 0 ? one(before.tasks) : *one(alike);
         const std::string what = damager.any_field_of(t, other);

@@ -181,94 +181,20 @@ private:
 
     std::string task_field() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
-        const std::string of = std::string(" of a ") + ts::to_text(t.kind);
-        switch (pick_(26)) {
-        case 0:
-            change_kind(t.kind);
-            return "kind" + of;
-        case 1:
-            change(t.op);
-            return "op" + of;
-        case 2:
-            change_kind(t.what);
-            return "pass" + of;
-        case 3:
-            change(t.shard_number);
-            return "shard_number" + of;
-        case 4:
-            change(t.micro_batch);
-            return "micro_batch" + of;
-        case 5:
-            change(t.step);
-            return "step" + of;
-        case 6:
-            change(t.device);
-            return "device" + of;
-        case 7:
-            change_kind(t.stream);
-            return "stream" + of;
-        case 8:
-            change(t.first_nest);
-            return "first_nest" + of;
-        case 9:
-            change(t.last_nest);
-            return "last_nest" + of;
-        case 10:
-            t.emits ^= 1U << static_cast<unsigned>(pick_(6));
-            return "emits" + of;
-        case 11:
-            t.first_part = !t.first_part;
-            return "first_part" + of;
-        case 12:
-        case 13: {
-            ts::interval& r = t.ranges[pick_(5)];
-            pick_(2) == 0 ? change(r.begin) : change(r.end);
-            return "ranges" + of;
-        }
-        case 14:
-            change(t.samples);
-            return "samples" + of;
-        case 15:
-            t.running = pick_(2) == 0 ? -1 : tile_like(t.running);
-            return "running" + of;
-        case 16:
-            t.clear = !t.clear;
-            return "clear" + of;
-        case 17:
-            change_kind(t.reduce);
-            return "reduce" + of;
-        case 18:
-            change(t.parameter);
-            return "parameter" + of;
-        case 19:
-            change(t.slice);
-            return "slice" + of;
-        case 20:
-            change(t.slices);
-            return "slices" + of;
-        case 21:
-            t.state = pick_(3) == 0 ? -1 : tile_like(t.state);
-            return "state" + of;
-        case 22:
-            change(t.scale);
-            return "scale" + of;
-        case 23:
-            change_kind(t.how);
-            return "how" + of;
-        case 24:
-            change(t.message);
-            return "message" + of;
-        default:
-            t.priority = t.priority < 0 ? pick_(3) : pick_(2) == 0 ? -1 : t.priority + 1;
-            return "priority" + of;
-        }
+        const std::string of = std::string(" of a ") + ts::to_text(t.kind());
+        const ts::task other = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const std::string what = field_damager(p_, pick_).any_field_of(t, other);
+        return what.empty() ? "" : what + of;
     }
 
     /// The tile of a computation's operand, with the task's lists or without.
     std::string operand() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
-        const int o = pick_(6);
-        int& x = pick_(2) == 0 ? t.value[o] : t.gradient[o];
+        if (t.kind() != ts::task_kind::compute) {
+            return "";
+        }
+        const auto o = at(pick_(6));
+        int& x = pick_(2) == 0 ? t.mutable_compute().value[o] : t.mutable_compute().gradient[o];
         const int old = x;
         x = pick_(5) == 0 ? -1 : tile_like(old);
         if (old == x) {
@@ -280,16 +206,20 @@ private:
                 k = lists_too && k == old ? x : k;
             }
         }
-        return std::string("operand of a ") + ts::to_text(t.kind) + (lists_too ? ", with its lists" : "");
+        return std::string("operand of a ") + ts::to_text(t.kind()) + (lists_too ? ", with its lists" : "");
     }
 
     std::string list_entry() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
-        const std::string of = std::string(" of a ") + ts::to_text(t.kind);
-        switch (pick_(10)) {
+        const std::string of = std::string(" of a ") + ts::to_text(t.kind());
+        const int which_list = pick_(10);
+        if (!t.has_params() && (which_list == 9 || (which_list >= 4 && which_list <= 6))) {
+            return "";
+        }
+        switch (which_list) {
         case 9:
-            t.state = t.state < 0 ? -1 : tile_like(t.state);
-            return t.state < 0 ? "" : "another state" + of;
+            t.mutable_params().state = t.params().state < 0 ? -1 : tile_like(t.params().state);
+            return t.params().state < 0 ? "" : "another state" + of;
         case 0:
         case 1:
             return entry(t.reads) ? "reads" + of : "";
@@ -297,12 +227,12 @@ private:
         case 3:
             return entry(t.writes) ? "writes" + of : "";
         case 4:
-            return entry(t.norms) ? "norms" + of : "";
+            return entry(t.mutable_params().norms) ? "norms" + of : "";
         case 5:
-            if (t.parts.empty()) {
+            if (t.mutable_params().parts.empty()) {
                 return "";
             } else {
-                ts::task_part& x = t.parts[at(pick_(static_cast<int>(t.parts.size())))];
+                ts::task_part& x = t.mutable_params().parts[at(pick_(static_cast<int>(t.params().parts.size())))];
                 const int which = pick_(4);
                 which == 3 ? void(x.state = tile_like(x.state))
                            : change(which == 0   ? x.parameter
@@ -311,36 +241,37 @@ private:
                 return "parts" + of;
             }
         case 6:
-            if (t.counted_elsewhere.empty()) {
-                if (t.norms.empty() || t.kind != ts::task_kind::reduce) {
+            if (t.params().counted_elsewhere.empty()) {
+                if (t.params().norms.empty() || t.kind() != ts::task_kind::reduce) {
                     return "";
                 }
-                t.counted_elsewhere.push_back(p_.tiles[at(t.writes[0])].region);
+                t.mutable_params().counted_elsewhere.push_back(p_.tiles[at(t.writes[0])].region);
             } else {
-                pick_(2) == 0 ? t.counted_elsewhere.pop_back() : void(shift(t.counted_elsewhere[0]));
+                pick_(2) == 0 ? t.mutable_params().counted_elsewhere.pop_back()
+                              : void(shift(t.mutable_params().counted_elsewhere[0]));
             }
             return "counted_elsewhere" + of;
         default:
             break;
         }
-        if (t.segments.empty()) {
+        if (t.copy().segments.empty()) {
             return "";
         }
-        const auto k = at(pick_(static_cast<int>(t.segments.size())));
-        ts::copy_segment& s = t.segments[k];
+        const auto k = at(pick_(static_cast<int>(t.copy().segments.size())));
+        ts::copy_segment& s = t.mutable_copy().segments[k];
         switch (pick_(6)) {
         case 0:
-            t.segments.erase(t.segments.begin() + static_cast<std::ptrdiff_t>(k));
+            t.mutable_copy().segments.erase(t.copy().segments.begin() + static_cast<std::ptrdiff_t>(k));
             return "a segment lost" + of;
         case 1:
-            t.segments.push_back(ts::copy_segment(s));
+            t.mutable_copy().segments.push_back(ts::copy_segment(s));
             return "a segment twice" + of;
         case 2:
             s.overwrite = !s.overwrite;
             return "a segment's overwrite" + of;
         case 3:
-            std::swap(s, t.segments.back());
-            return k + 1 == t.segments.size() ? "" : "two segments swapped" + of;
+            std::swap(s, t.mutable_copy().segments.back());
+            return k + 1 == t.copy().segments.size() ? "" : "two segments swapped" + of;
         case 4: {
             const int old = s.source;
             s.source = tile_like(old);
@@ -359,28 +290,15 @@ private:
     std::string taken_for_another() {
         ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
         const std::vector<int>& from = pick_(4) == 0 ? t.writes : t.reads;
-        const int old = from.empty() ? t.state : from[at(pick_(static_cast<int>(from.size())))];
+        const int old = from.empty() ? t.params().state : from[at(pick_(static_cast<int>(from.size())))];
         const std::vector<int> list = old < 0 ? std::vector<int>{} : twins(old);
         if (list.empty()) {
             return "";
         }
         const int other = list[at(pick_(static_cast<int>(list.size())))];
-        const auto put = [&](int& x) { x = x == old ? other : x; };
-        const auto put_all = [&](std::vector<int>& all) { std::for_each(all.begin(), all.end(), put); };
-        put_all(t.reads);
-        put_all(t.writes);
-        put_all(t.norms);
-        put(t.state);
-        put(t.running);
-        for (int o = 0; o < ts::max_operands; ++o) {
-            put(t.value[o]);
-            put(t.gradient[o]);
-        }
-        for (ts::copy_segment& s : t.segments) {
-            put(s.source);
-        }
+        ts::replace_tile(t, old, other);
         return std::string("a ") + ts::to_text(p_.tiles[at(old)].kind) + " taken for another by a " +
-               ts::to_text(t.kind);
+               ts::to_text(t.kind());
     }
 
     /// Tiles of the same kind that differ from a tile in at most two things.

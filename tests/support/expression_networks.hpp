@@ -194,7 +194,7 @@ session_numbers numbers_of(const expression_network& x, const random_pair& pair,
         add(session.predict(inputs, {t})[0].values);
     }
     for (const ts::task& t : session.training_plan().tasks) {
-        seen.tasks += t.kind == ts::task_kind::compute ? 1 : 0;
+        seen.tasks += t.kind() == ts::task_kind::compute ? 1 : 0;
     }
     return seen;
 }

@@ -9,9 +9,9 @@ namespace test_support {
 /// 3.2 ask for 8192 bytes and write 288 of them, from the first page boundary in them on, wherever that is.
 inline bool is_onednn_scratch(const tessera::task& t) {
     using tessera::host::engine_kind;
-    const auto engine = static_cast<engine_kind>(t.implementation);
-    return t.kind == tessera::task_kind::reorder ||
-           (t.kind == tessera::task_kind::compute &&
+    const auto engine = static_cast<engine_kind>(t.compute().implementation);
+    return t.kind() == tessera::task_kind::reorder ||
+           (t.kind() == tessera::task_kind::compute &&
             (engine == engine_kind::onednn || engine == engine_kind::winograd));
 }
 

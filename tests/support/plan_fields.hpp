@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every field of a plan and of what it holds, by name. A field that is added to one of the structs breaks its bindings
-// here, so that what visits them all cannot forget it.
+// Every field of a plan and of what it holds, by name, as their own lists have them; of a task its kind, the fields of
+// all tasks and those of its kind.
 #pragma once
 
 #include "tessera/plan/plan.hpp"
@@ -11,54 +11,53 @@ namespace test_support {
 
 namespace ts = tessera;
 
-/// Calls visit(name, field) for each of the fields, which are named in one list of words between commas.
-template <class Visit, class... Fields>
-void visit_named(std::string_view names, Visit&& visit, Fields&... fields) {
-    const auto next = [&] {
-        const std::size_t end = names.find(',');
-        const std::string_view name = names.substr(0, end);
-        names = end == std::string_view::npos ? std::string_view{} : names.substr(end + 2);
-        return name;
-    };
-    (visit(next(), fields), ...);
+template <class Visit>
+void each_field(ts::interval& x, Visit&& visit) {
+    visit("begin", x.begin, false);
+    visit("end", x.end, false);
+}
+template <class Visit>
+void each_field(ts::box& x, Visit&& visit) {
+    visit("rank", x.rank, false);
+    visit("dim", x.dim, false);
 }
 
-#define TESSERA_EACH_FIELD(Struct, ...)                                                                                \
-    template <class Visit>                                                                                             \
-    void each_field(Struct& all_fields, Visit&& visit) {                                                               \
-        auto& [__VA_ARGS__] = all_fields;                                                                              \
-        visit_named(#__VA_ARGS__, visit, __VA_ARGS__);                                                                 \
+/// Calls visit(name, field, whether it holds numbers of tiles) for each of the fields.
+template <class Struct, class Visit>
+requires ts::PlanFields<Struct>
+void each_field(Struct& x, Visit&& visit) {
+    Struct::each_field([&](const char* name, auto member, const auto& facts) {
+        bool tiles = false;
+        if constexpr (requires { facts.tiles; }) {
+            tiles = facts.tiles;
+        }
+        visit(std::string_view(name), x.*member, tiles);
+    });
+}
+template <class Visit>
+void each_field(ts::task& t, Visit&& visit) {
+    ts::task_kind kind = t.kind();
+    visit(std::string_view("kind"), kind, false);
+    if (kind != t.kind()) {
+        t.become(kind);
+        return;
     }
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow" // fields are called as tests call other things
-TESSERA_EACH_FIELD(ts::interval, begin, end)
-TESSERA_EACH_FIELD(ts::box, rank, dim)
-TESSERA_EACH_FIELD(ts::compression_setting, how, block, keep_one_in)
-TESSERA_EACH_FIELD(ts::copy_segment, source, region, overwrite)
-TESSERA_EACH_FIELD(ts::wait_for, list, count)
-TESSERA_EACH_FIELD(ts::task_part, parameter, reads, writes, state)
-TESSERA_EACH_FIELD(ts::result_piece, tensor, part, tile, step)
-TESSERA_EACH_FIELD(ts::tile, kind, tensor, region, device, type, alias, keep, part, origin, micro_batch, replica, step,
-                   elements, slice, slices, format, bytes, offset)
-TESSERA_EACH_FIELD(ts::task, kind, op, what, shard_number, micro_batch, step, device, stream, reads, writes, first_nest,
-                   last_nest, emits, first_part, ranges, value, gradient, samples, running, segments, clear, reduce,
-                   parameter, parts, slice, slices, state, norms, layer_norms, counted_elsewhere, scale, how, message,
-                   late, implementation, fused, activates, beside, flag, scratch, workspace, waits, after, priority,
-                   position)
-TESSERA_EACH_FIELD(ts::plan, kind, devices, streams, micro_batches, joint_statistics, replica_statistics, period,
-                   loss_scale, states, clips, compress, staleness, average_every, output_gradient, alignment, tiles,
-                   tasks, order, results, gradients, arena_bytes, persistent_bytes, moved_bytes, hash)
-#pragma GCC diagnostic pop
-
-#undef TESSERA_EACH_FIELD
+    t.with_fields([&](auto& fields) { each_field(fields, visit); });
+}
+template <class Visit>
+void each_field(ts::plan& p, Visit&& visit) {
+    ts::plan::each_field(
+        [&](const char* name, auto member, const auto&) { visit(std::string_view(name), p.*member, false); });
+    visit("tiles", p.tiles, false);
+    visit("tasks", p.tasks, false);
+    visit("hash", p.hash, false);
+}
 
 /// How many fields a struct has.
 template <class Struct>
-int field_count() {
+int field_count(Struct s = Struct()) {
     int count = 0;
-    Struct s;
-    each_field(s, [&](std::string_view, auto&) { ++count; });
+    each_field(s, [&](std::string_view, auto&, bool) { ++count; });
     return count;
 }
 

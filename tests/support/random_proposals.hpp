@@ -61,7 +61,7 @@ inline void try_proposals(std::uint64_t number, int draws, coverage& seen, delta
         if (pick(3) == 0) { // half of the tasks that there are at first
             const ts::plan p = ts::lower(g, pair.how.view(), on.devices(), o);
             for (const ts::task& t : p.tasks) {
-                if (t.kind == ts::task_kind::compute && pick(2) == 0) {
+                if (t.kind() == ts::task_kind::compute && pick(2) == 0) {
                     measured.set(ts::simulation::signature_of(g, p.tiles, t), random_size(6, pick));
                 }
             }

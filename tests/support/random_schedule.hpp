@@ -220,7 +220,7 @@ inline bool is_implied(const ts::plan& p, int task, std::size_t wait) {
 
 inline std::string text_of(const ts::plan& p, int task) {
     const ts::task& t = p.tasks[place(task)];
-    return " [" + std::string(ts::to_text(t.kind)) + " " + ts::to_text(t.what) + " of operator " +
+    return " [" + std::string(ts::to_text(t.kind())) + " " + ts::to_text(t.what) + " of operator " +
            std::to_string(t.op) + ", shard " + std::to_string(t.shard_number) + ", micro-batch " +
            std::to_string(t.micro_batch) + "]";
 }
@@ -274,13 +274,15 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
 /// True where a task's slice of what it writes has no elements: there are more slices than elements.
 inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
     const ts::tile& x = p.tiles[place(t.writes[0])];
-    return (t.slices > 1 && x.slices == 1 ? ts::even_part(x.elements, t.slices, t.slice).size() : x.elements) == 0;
+    return (t.params().slices > 1 && x.slices == 1
+                ? ts::even_part(x.elements, t.params().slices, t.params().slice).size()
+                : x.elements) == 0;
 }
 
 /// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of
 /// a shard make alike, the others may take but one.)
 inline bool is_needed(const ts::plan& p, int task) {
-    if (p.tasks[place(task)].parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
+    if (p.tasks[place(task)].params().parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
         return false;
     }
     for (const int w : p.tasks[place(task)].writes) {
@@ -317,7 +319,7 @@ inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
         const int i = pick(static_cast<int>(p.tasks.size()));
         ts::task& t = p.tasks[place(i)];
         const int how = pick(4);
-        if (t.parameter < 0 || has_no_elements(p, t)) {
+        if (t.params().parameter < 0 || has_no_elements(p, t)) {
             continue;
         }
         const char* what = nullptr;
@@ -327,8 +329,8 @@ inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
         } else if (how == 1 && t.reads.size() > 1) {
             t.reads.pop_back();
             what = ", one not read";
-        } else if (how == 2 && t.slices > 1) {
-            t.slice = (t.slice + 1) % t.slices;
+        } else if (how == 2 && t.params().slices > 1) {
+            t.mutable_params().slice = (t.params().slice + 1) % t.params().slices;
             what = ", another slice";
         } else if (how == 3 && t.writes.size() > 1) {
             t.writes.pop_back();

@@ -119,8 +119,8 @@ inline void random_streams(ts::plan& p, std::uint64_t seed) {
     p.streams = 2; // and no queues
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         ts::task& t = p.tasks[i];
-        const std::uint64_t key = t.slices > 1 ? 2 * static_cast<std::uint64_t>(t.writes[0]) : 2 * i + 1;
-        const bool leaves = t.kind != ts::task_kind::compute && ts::op::mix(seed ^ ts::op::mix(key)) % 2 == 0;
+        const std::uint64_t key = t.params().slices > 1 ? 2 * static_cast<std::uint64_t>(t.writes[0]) : 2 * i + 1;
+        const bool leaves = t.kind() != ts::task_kind::compute && ts::op::mix(seed ^ ts::op::mix(key)) % 2 == 0;
         t.stream = leaves ? ts::task_stream::communication : ts::task_stream::compute;
         t.priority = -1;
     }

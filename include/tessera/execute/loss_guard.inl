@@ -51,11 +51,11 @@ TESSERA_INLINE void loss_guard::end(const run_report& report) {
 }
 
 TESSERA_INLINE guarded_role loss_guard::role_of(const plan& p, const graph_view& g, const task& t) {
-    if (t.kind == task_kind::update || t.kind == task_kind::average || t.kind == task_kind::compress ||
-        t.kind == task_kind::decompress) { // which reads codes that are then none
+    if (t.kind() == task_kind::update || t.kind() == task_kind::average || t.kind() == task_kind::compress ||
+        t.kind() == task_kind::decompress) { // which reads codes that are then none
         return guarded_role::change;
     }
-    if (t.kind != task_kind::compute) {
+    if (t.kind() != task_kind::compute) {
         return guarded_role::nothing;
     }
     if (t.what == pass::update) {

@@ -18,19 +18,19 @@ TESSERA_INLINE void accesses_of(const plan& p, const task& t, std::vector<access
             out.push_back({root, elements, write});
         }
     };
-    const bool sliced = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::average ||
-                        t.kind == task_kind::norm;
-    const bool steps = t.kind != task_kind::norm; // which reads the state
+    const bool sliced = t.kind() == task_kind::update || t.kind() == task_kind::reduce ||
+                        t.kind() == task_kind::average || t.kind() == task_kind::norm;
+    const bool steps = t.kind() != task_kind::norm; // which reads the state
     for (int r : t.reads) {
         add(r, false, sliced);
     }
     for (int w : t.writes) {
         add(w, true, sliced);
     }
-    if (t.state >= 0) {
-        add(t.state, steps, false);
+    if (t.params().state >= 0) {
+        add(t.params().state, steps, false);
     }
-    for (const task_part& x : t.parts) {
+    for (const task_part& x : t.params().parts) {
         if (x.state >= 0) {
             add(x.state, steps, false);
         }
@@ -39,7 +39,7 @@ TESSERA_INLINE void accesses_of(const plan& p, const task& t, std::vector<access
         add(t.scratch, true, false);
     }
     if (t.flag >= 0) {
-        add(t.flag, t.kind == task_kind::compute && t.what == pass::forward, false);
+        add(t.flag, t.kind() == task_kind::compute && t.what == pass::forward, false);
     }
 }
 

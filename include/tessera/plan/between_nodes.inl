@@ -129,7 +129,7 @@ TESSERA_INLINE void traffic_finder::note(int i) {
             continue; // an input, which every process has
         }
         uses& of = tiles_[static_cast<std::size_t>(a.tile)];
-        const bool is_read = !a.write && t.kind != task_kind::copy;
+        const bool is_read = !a.write && t.kind() != task_kind::copy;
         if (is_read || (a.write && (is_persistent(x.kind) || leaves_something(t)))) {
             of.reads.push_back({i, node, {a.elements}});
         }
@@ -137,7 +137,7 @@ TESSERA_INLINE void traffic_finder::note(int i) {
             of.writes.push_back({i, node, {a.elements}});
         }
     }
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         const tile& x = tile_at(s.source);
         const int root = p_.root(s.source);
         if (tile_at(root).device >= 0) {
@@ -150,7 +150,8 @@ TESSERA_INLINE void traffic_finder::note(int i) {
 }
 
 TESSERA_INLINE bool traffic_finder::leaves_something(const task& t) {
-    return t.kind == task_kind::copy && !t.clear && !(t.segments.size() == 1 && t.segments[0].overwrite);
+    return t.kind() == task_kind::copy && !t.copy().clear &&
+           !(t.copy().segments.size() == 1 && t.copy().segments[0].overwrite);
 }
 
 TESSERA_INLINE void traffic_finder::look_back(int t, const use& r) {

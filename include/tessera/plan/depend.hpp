@@ -4,7 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/access.hpp"
-#include "tessera/plan/lower/late_sums.hpp"
+#include "tessera/plan/late_sums.hpp"
 
 #include <algorithm>
 

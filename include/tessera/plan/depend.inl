@@ -124,7 +124,7 @@ TESSERA_INLINE void set_waits(plan& p) {
         accesses_of(p, t, own);
         for (const access& a : own) {
             auto& past = history[static_cast<std::size_t>(a.tile)];
-            const bool shared = p.streams > 1 || p.tasks[static_cast<std::size_t>(i)].message >= 0;
+            const bool shared = p.streams > 1 || p.tasks[static_cast<std::size_t>(i)].params().message >= 0;
             if (a.write && (past.empty() || shared)) { // another list's task may write the rest
                 for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
                     const auto& other = history[static_cast<std::size_t>(b)];

@@ -48,25 +48,8 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
         return mine;
     };
     task t = p.tasks[static_cast<std::size_t>(index)];
-    const auto renumber = [&](int& tile) { tile = take(tile, take); };
-    for (std::vector<int>* list : {&t.reads, &t.writes, &t.norms}) {
-        for (int& x : *list) {
-            renumber(x);
-        }
-    }
-    for (int o = 0; o < max_operands; ++o) {
-        renumber(t.value[o]);
-        renumber(t.gradient[o]);
-    }
-    for (copy_segment& s : t.segments) {
-        renumber(s.source);
-    }
-    for (int* x : {&t.running, &t.state, &t.scratch, &t.workspace}) {
-        renumber(*x);
-    }
-    for (task_part& x : t.parts) {
-        renumber(x.state);
-    }
+    t.with_fields(
+        [&](auto& fields) { for_each_tile(fields, [&](int& tile, const plan_field&) { tile = take(tile, take); }); });
     t.waits.clear();
     t.position = 0;
     t.step = 0; // it is run by itself

@@ -38,8 +38,8 @@ TESSERA_INLINE std::vector<lifetime> kept_beside(const plan& p, std::vector<life
     std::vector<access> touched;
     for (const task& t : p.tasks) {
         const bool counts =
-            t.kind == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
-        if (t.beside && (t.kind == task_kind::update || t.kind == task_kind::reduce || counts)) {
+            t.kind() == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
+        if (t.beside && (t.kind() == task_kind::update || t.kind() == task_kind::reduce || counts)) {
             accesses_of(p, t, touched);
             for (const access& a : touched) {
                 const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;
@@ -74,7 +74,7 @@ TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& 
     };
     std::vector<int> sums;
     for (const task& t : p.tasks) {
-        if (t.parts.empty()) {
+        if (t.params().parts.empty()) {
             continue;
         }
         sums.clear();
@@ -141,7 +141,7 @@ TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
 TESSERA_INLINE void place_persistent(plan& p) {
     std::vector<char> alone(p.tiles.size(), 1);
     for (const task& t : p.tasks) {
-        for (const int w : t.parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
+        for (const int w : t.params().parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
             alone[static_cast<std::size_t>(w)] = 0;
         }
     }

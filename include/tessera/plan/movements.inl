@@ -48,7 +48,8 @@ TESSERA_INLINE std::vector<movement> movements_of(const graph_view& g, const pla
             return;
         }
         movement m = detail::reason_of(g, p.tiles[static_cast<std::size_t>(which)], t);
-        for (int op = 0; op < g.op_count && !t.parts.empty() && m.parameter >= 0; ++op) { // each for its first user
+        for (int op = 0; op < g.op_count && !t.params().parts.empty() && m.parameter >= 0;
+             ++op) { // each for its first user
             const auto& of = g.ops[op].parameters;
             if (std::find(of.begin(), of.end(), m.parameter) != of.end()) {
                 m.op = op;

@@ -9,7 +9,7 @@ namespace tessera {
 
 TESSERA_INLINE void require_several_values(const plan& p, const graph_view& g) {
     for (const task& t : p.tasks) {
-        if (t.kind != task_kind::compute || t.what != pass::forward || t.op < 0 ||
+        if (t.kind() != task_kind::compute || t.what != pass::forward || t.op < 0 ||
             momentum_of(g.ops[t.op].attributes) <= 0) {
             continue;
         }
@@ -18,7 +18,7 @@ TESSERA_INLINE void require_several_values(const plan& p, const graph_view& g) {
         if (samples != 1 || x.volume() != x[0] * x[1]) {
             continue;
         }
-        const char* const of = t.samples > 0 ? "a shard" : p.micro_batches > 1 ? "a micro-batch" : "a batch";
+        const char* const of = t.compute().samples > 0 ? "a shard" : p.micro_batches > 1 ? "a micro-batch" : "a batch";
         throw error("tessera: " + path_of(g, t.op) + " would take its statistics over one value for each channel, of " +
                     of + " of 1 sample, and make beta of it whatever it is; hand in more samples" +
                     (x[0] > 1 ? ", or take statistics over the whole batch (statistics_over::mini_batch)" : "") +

@@ -10,7 +10,7 @@
 namespace tessera {
 
 /// How many parameters a task sums or updates.
-inline std::size_t part_count(const task& t) { return t.parts.empty() ? 1 : t.parts.size(); }
+inline std::size_t part_count(const task& t) { return t.params().parts.empty() ? 1 : t.params().parts.size(); }
 
 /// Where the tiles that a task writes for one of its parameters begin among all that it writes.
 std::size_t first_write_of(const task& t, std::size_t which);
@@ -21,16 +21,16 @@ template <class Tiles>
 bool parts_fit(const Tiles& tiles, const task& t) {
     int reads = 0;
     int writes = 0;
-    for (const task_part& x : t.parts) {
+    for (const task_part& x : t.params().parts) {
         if (x.reads <= reads || x.writes <= writes) {
             return false;
         }
         reads = x.reads;
         writes = x.writes;
     }
-    bool fit = t.parts.empty() || (static_cast<std::size_t>(reads) <= t.reads.size() &&
-                                   static_cast<std::size_t>(writes) == t.writes.size());
-    for (std::size_t i = static_cast<std::size_t>(reads); fit && !t.parts.empty() && i < t.reads.size(); ++i) {
+    bool fit = t.params().parts.empty() || (static_cast<std::size_t>(reads) <= t.reads.size() &&
+                                            static_cast<std::size_t>(writes) == t.writes.size());
+    for (std::size_t i = static_cast<std::size_t>(reads); fit && !t.params().parts.empty() && i < t.reads.size(); ++i) {
         fit = tiles[static_cast<std::size_t>(t.reads[i])].kind == tile_kind::scalar;
     }
     return fit;
@@ -44,11 +44,11 @@ task part_of(const task& t, std::size_t which);
 /// it is.
 template <class Function>
 void for_each_part(const task& t, Function&& f) {
-    if (t.parts.empty()) {
+    if (t.params().parts.empty()) {
         f(t);
         return;
     }
-    for (std::size_t i = 0; i < t.parts.size(); ++i) {
+    for (std::size_t i = 0; i < t.params().parts.size(); ++i) {
         f(part_of(t, i));
     }
 }

@@ -7,12 +7,6 @@
 
 namespace tessera {
 
-TESSERA_INLINE task::task() {
-    for (int i = 0; i < max_operands; ++i) {
-        value[i] = gradient[i] = -1;
-    }
-}
-
 TESSERA_INLINE int plan::root(int t) const {
     while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
         t = tiles[static_cast<std::size_t>(t)].alias;

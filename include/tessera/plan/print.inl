@@ -117,9 +117,10 @@ TESSERA_INLINE std::string key_of_task(const graph_view& g, const task& t) {
     std::string text = path_of(g, t.op) + " " + to_text(t.what) + " " + std::to_string(t.shard_number) + "." +
                        std::to_string(t.micro_batch);
     text += t.step > 0 ? " of step " + std::to_string(t.step) : "";
-    text += t.parts.empty() ? "" : " and of " + std::to_string(t.parts.size() - 1) + " parameters more";
-    if (t.kind != task_kind::compute && !(t.kind == task_kind::update && t.what == pass::update)) {
-        text = std::string(to_text(t.kind)) + " for " + text;
+    text +=
+        t.params().parts.empty() ? "" : " and of " + std::to_string(t.params().parts.size() - 1) + " parameters more";
+    if (t.kind() != task_kind::compute && !(t.kind() == task_kind::update && t.what == pass::update)) {
+        text = std::string(to_text(t.kind())) + " for " + text;
     }
     return text;
 }
@@ -137,9 +138,9 @@ TESSERA_INLINE index_t bytes_across(const plan& p, const task& t, int which, boo
     if (x.device == t.device || x.device < 0) {
         return 0;
     }
-    if (t.kind == task_kind::copy) {
+    if (t.kind() == task_kind::copy) {
         index_t elements = 0;
-        for (const copy_segment& s : t.segments) {
+        for (const copy_segment& s : t.copy().segments) {
             elements += s.source == which && !write ? s.region.volume() : 0;
         }
         return elements * bytes_of(x.type);
@@ -147,7 +148,8 @@ TESSERA_INLINE index_t bytes_across(const plan& p, const task& t, int which, boo
     if (x.kind == tile_kind::scalar) {
         return x.elements * bytes_of(x.type);
     }
-    return (x.slices > 1 ? x.elements : even_part(x.elements, t.slices, t.slice).size()) * bytes_of(x.type);
+    return (x.slices > 1 ? x.elements : even_part(x.elements, t.params().slices, t.params().slice).size()) *
+           bytes_of(x.type);
 }
 
 TESSERA_INLINE std::string task_line(const graph_view& g, const plan& p, const task& t) {
@@ -159,15 +161,16 @@ TESSERA_INLINE std::string task_line(const graph_view& g, const plan& p, const t
     line += t.reads.empty() ? "" : "<-";
     for (std::size_t i = 0; i < t.reads.size(); ++i) {
         line += " t" + std::to_string(t.reads[i]);
-        line += t.kind == task_kind::copy && i < t.segments.size() ? text_of(t.segments[i].region) : "";
+        line += t.kind() == task_kind::copy && i < t.copy().segments.size() ? text_of(t.copy().segments[i].region) : "";
     }
-    line += t.parts.empty() ? "" : ", of " + std::to_string(t.parts.size()) + " parameters";
-    if (t.slices > 1) {
-        line += ", slice " + std::to_string(t.slice) + "/" + std::to_string(t.slices);
+    line += t.params().parts.empty() ? "" : ", of " + std::to_string(t.params().parts.size()) + " parameters";
+    if (t.params().slices > 1) {
+        line += ", slice " + std::to_string(t.params().slice) + "/" + std::to_string(t.params().slices);
     }
-    line += t.message >= 0 ? ", message " + std::to_string(t.message) : "";
-    line += t.message >= 0 || t.how != exchange::sliced ? std::string(" ") + to_text(t.how) : "";
-    line += t.fused ? ", by the task that writes what it reads" : "";
+    line += t.params().message >= 0 ? ", message " + std::to_string(t.params().message) : "";
+    line +=
+        t.params().message >= 0 || t.params().how != exchange::sliced ? std::string(" ") + to_text(t.params().how) : "";
+    line += t.compute().fused ? ", by the task that writes what it reads" : "";
     for (std::size_t i = 0; i < t.waits.size(); ++i) {
         line += i == 0 ? ", after" : ",";
         line += " " + text_of_list(p, t.waits[i].list) + " task " + std::to_string(t.waits[i].count - 1);

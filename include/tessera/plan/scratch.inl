@@ -25,9 +25,9 @@ TESSERA_INLINE void bind_by_model(const graph_view& g, plan& p) {
         known.push_back(g.describe(op));
     }
     for (task& t : p.tasks) {
-        const bool computes = t.kind == task_kind::compute && t.what != pass::update;
+        const bool computes = t.kind() == task_kind::compute && t.what != pass::update;
         const index_t bytes =
-            computes ? cost::workspace_bytes(known[static_cast<std::size_t>(t.op)], t.ranges) : index_t{0};
+            computes ? cost::workspace_bytes(known[static_cast<std::size_t>(t.op)], t.compute().ranges) : index_t{0};
         if (bytes > 0) {
             t.scratch = add_scratch(p, t.device, bytes);
         }

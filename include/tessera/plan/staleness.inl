@@ -11,7 +11,7 @@ TESSERA_INLINE std::vector<int> staleness_of(const plan& p) {
     std::vector<int> updated(p.tiles.size(), 0); // by the steps before this one
     std::vector<char> late(p.tiles.size(), 0);   // its updates are an optimizer's
     for (const task& t : p.tasks) {
-        if (t.kind == task_kind::update) {
+        if (t.kind() == task_kind::update) {
             for (const int w : t.writes) {
                 late[static_cast<std::size_t>(w)] = 1;
             }
@@ -19,7 +19,7 @@ TESSERA_INLINE std::vector<int> staleness_of(const plan& p) {
     }
     std::vector<int> by_step(static_cast<std::size_t>(p.period), 0);
     for (const task& t : p.tasks) {
-        if (t.kind == task_kind::update) {
+        if (t.kind() == task_kind::update) {
             for (const int w : t.writes) {
                 updated[static_cast<std::size_t>(w)] = t.step + 1;
             }

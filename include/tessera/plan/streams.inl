@@ -8,11 +8,11 @@
 namespace tessera {
 
 TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t) {
-    if (t.message >= 0) {
+    if (t.params().message >= 0) {
         return true;
     }
-    if (t.kind != task_kind::copy && t.kind != task_kind::reduce && t.kind != task_kind::update &&
-        t.kind != task_kind::norm) {
+    if (t.kind() != task_kind::copy && t.kind() != task_kind::reduce && t.kind() != task_kind::update &&
+        t.kind() != task_kind::norm) {
         return false;
     }
     for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {
@@ -27,9 +27,9 @@ TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t
 }
 
 TESSERA_INLINE bool is_beside(const std::vector<tile>& all, const task& t) {
-    return t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
-           t.kind == task_kind::average || t.kind == task_kind::norm || t.kind == task_kind::compress ||
-           t.kind == task_kind::decompress || is_communication(all, t);
+    return t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::gather ||
+           t.kind() == task_kind::average || t.kind() == task_kind::norm || t.kind() == task_kind::compress ||
+           t.kind() == task_kind::decompress || is_communication(all, t);
 }
 
 TESSERA_INLINE void use_communication_streams(plan& p) {

@@ -22,12 +22,13 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     bool sums = times_.parts > 1;
     for (int r : leader.reads) {
         add_member(readers, tiles[at(r)].device);
-        for (const int i : {first, first + leader.slices - 1}) { // members differ: also where one alone contributes
+        for (const int i :
+             {first, first + leader.params().slices - 1}) { // members differ: also where one alone contributes
             sums = sums || tiles[at(r)].device != tasks[at(i)].device;
         }
     }
     // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
-    sums = sums && leader.norms.empty();
+    sums = sums && leader.params().norms.empty();
     for (int w : leader.writes) {
         add_member(writers, tiles[at(w)].device);
         add_member(readers, tiles[at(w)].device);
@@ -40,10 +41,10 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
         all.back().members = readers;
         all.back().reads = leader.reads;
         all.back().task = first;
-        all.back().count = leader.slices;
+        all.back().count = leader.params().slices;
     }
     std::vector<int> updates;
-    for (int i = first; i < first + leader.slices; ++i) {
+    for (int i = first; i < first + leader.params().slices; ++i) {
         const task& t = tasks[at(i)];
         task_activity c;
         c.task = i;
@@ -69,7 +70,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     all.back().overwrites = leader.writes;
     all.back().beside = updates;
     all.back().task = first;
-    all.back().count = leader.slices;
+    all.back().count = leader.params().slices;
 }
 
 /// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's
@@ -80,8 +81,9 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
                                                 int first, std::vector<task_activity>& all) {
     const task& leader = tasks[at(first)];
     int last = first;
-    while (last + 1 < static_cast<int>(tasks.size()) && tasks[at(last + 1)].message == leader.message &&
-           tasks[at(last + 1)].kind == leader.kind) {
+    while (last + 1 < static_cast<int>(tasks.size()) &&
+           tasks[at(last + 1)].params().message == leader.params().message &&
+           tasks[at(last + 1)].kind() == leader.kind()) {
         ++last;
     }
     index_t bytes = 0;
@@ -90,8 +92,8 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     std::vector<int> members;
     task_activity scatter;
     task_activity gather;
-    const bool gathers = leader.kind == task_kind::gather;     // all-gather of one parameter's slices
-    const bool decodes = leader.kind == task_kind::decompress; // all-gather of codes
+    const bool gathers = leader.kind() == task_kind::gather;     // all-gather of one parameter's slices
+    const bool decodes = leader.kind() == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
         bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : bytes) + slice_bytes(tiles, t);
@@ -143,7 +145,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     std::vector<int> own;
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        if (t.kind != task_kind::update && sums && shares) {
+        if (t.kind() != task_kind::update && sums && shares) {
             continue; // sums on its way
         }
         task_activity c;

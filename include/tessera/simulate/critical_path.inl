@@ -28,13 +28,13 @@ TESSERA_INLINE critical_time critical_path(const plan& p, task_activities& activ
         const auto at = static_cast<std::size_t>(here);
         t.waiting += s.start[at] - s.ready[at];
         const task& x = p.tasks[static_cast<std::size_t>(g.tasks[at].first)];
-        const bool of_parameters = x.kind == task_kind::update || x.kind == task_kind::reduce ||
-                                   x.kind == task_kind::norm || x.kind == task_kind::compress ||
-                                   x.kind == task_kind::decompress ||
-                                   (x.kind == task_kind::copy && x.what == pass::update);
-        (of_parameters               ? t.synchronization
-         : x.kind == task_kind::copy ? t.transfer
-                                     : t.compute) += s.end[at] - s.start[at];
+        const bool of_parameters = x.kind() == task_kind::update || x.kind() == task_kind::reduce ||
+                                   x.kind() == task_kind::norm || x.kind() == task_kind::compress ||
+                                   x.kind() == task_kind::decompress ||
+                                   (x.kind() == task_kind::copy && x.what == pass::update);
+        (of_parameters                 ? t.synchronization
+         : x.kind() == task_kind::copy ? t.transfer
+                                       : t.compute) += s.end[at] - s.start[at];
         here = previous[at] >= 0 && s.end[static_cast<std::size_t>(previous[at])] == s.ready[at] ? previous[at] : -1;
         for (int before : g.items[at].after) {
             here = s.end[static_cast<std::size_t>(before)] == s.ready[at] ? before : here;

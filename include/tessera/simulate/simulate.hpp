@@ -4,7 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/lower/late_sums.hpp"
+#include "tessera/plan/late_sums.hpp"
 #include "tessera/simulate/collective_activities.hpp"
 #include "tessera/simulate/timeline.hpp"
 

@@ -21,7 +21,7 @@ TESSERA_INLINE activity_graph activities_of(const plan& p, task_activities& acti
     users.resize(p.tiles.size());
     bool rereads = p.period > 1;
     for (const task& t : p.tasks) {
-        rereads = rereads || t.kind == task_kind::average;
+        rereads = rereads || t.kind() == task_kind::average;
     }
     if (rereads) {
         users.updaters.resize(p.tiles.size());

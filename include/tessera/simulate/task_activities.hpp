@@ -77,7 +77,7 @@ private:
     void for_each_sender(const std::vector<tile>& tiles, const task& t, int parts, Function&& f) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every
         // contribution.
-        const bool added = t.kind == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        const bool added = t.kind() == task_kind::update && !on_.class_of(t.device).copies_in_turn;
         bool first = true;
         for_each_part(t, [&](const task& one) {
             senders_.clear();

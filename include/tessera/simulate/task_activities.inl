@@ -29,27 +29,29 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
         const task& t = tasks[at(i)];
         if (is_exchange(t)) {
-            i = t.how == exchange::server ? add_served(tiles, tasks, i, all) : add_message(tiles, tasks, i, all);
+            i = t.params().how == exchange::server ? add_served(tiles, tasks, i, all)
+                                                   : add_message(tiles, tasks, i, all);
             continue;
         }
-        const bool shares = t.kind == task_kind::update && t.how == exchange::sliced &&
-                            (t.slices > 1 ? t.parts.empty() && t.writes.size() > 1 : times_.parts > 1);
-        if (shares && t.slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
+        const bool shares =
+            t.kind() == task_kind::update && t.params().how == exchange::sliced &&
+            (t.params().slices > 1 ? t.params().parts.empty() && t.writes.size() > 1 : times_.parts > 1);
+        if (shares && t.params().slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
             add_group(tiles, tasks, i, all);
-            i += t.slices - 1;
+            i += t.params().slices - 1;
             continue;
         }
         task_activity c = access(tiles, t, i);
-        c.in_part = t.slices > 1 && t.kind == task_kind::reduce;
-        if (t.kind == task_kind::compute) {
+        c.in_part = t.params().slices > 1 && t.kind() == task_kind::reduce;
+        if (t.kind() == task_kind::compute) {
             c.what.duration = time_of(tiles, t);
             wires_.compute(t.device, c.what);
         } else {
             wires_.begin();
-            const index_t local = t.kind == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
-            const bool starts = t.kind != task_kind::copy && times_.measured == nullptr;
+            const index_t local = t.kind() == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
+            const bool starts = t.kind() != task_kind::copy && times_.measured == nullptr;
             wires_.finish(t.device, local, c.what, runs_beside(tiles, t), starts ? starting_time(t) : 0);
-            if (t.kind == task_kind::update) {
+            if (t.kind() == task_kind::update) {
                 add_mirrored(tiles, t, c.what);
             }
         }
@@ -82,8 +84,8 @@ TESSERA_INLINE task_activity task_activities::access(const std::vector<tile>& ti
 }
 
 TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& tiles, const task& t) {
-    index_t local = t.clear ? cost_bytes(tiles[at(t.writes[0])]) : 0;
-    for (const copy_segment& s : t.segments) {
+    index_t local = t.copy().clear ? cost_bytes(tiles[at(t.writes[0])]) : 0;
+    for (const copy_segment& s : t.copy().segments) {
         const tile& source = tiles[at(s.source)];
         const index_t bytes = s.region.volume() * bytes_of(source.type);
         const bool remote = source.device >= 0 && source.device != t.device;
@@ -98,7 +100,7 @@ TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& 
 }
 
 TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& tiles, const task& t) {
-    const int parts = t.kind == task_kind::update ? times_.parts : 1;
+    const int parts = t.kind() == task_kind::update ? times_.parts : 1;
     for_each_sender(tiles, t, parts, [&](const tile& x, const task&) {
         wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
     });
@@ -110,7 +112,7 @@ TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& ti
             }
         }
     }
-    return time_of(tiles, t) / (t.kind == task_kind::norm ? times_.parts : parts);
+    return time_of(tiles, t) / (t.kind() == task_kind::norm ? times_.parts : parts);
 }
 
 TESSERA_INLINE void task_activities::add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
@@ -145,11 +147,11 @@ TESSERA_INLINE index_t task_activities::slice_bytes(const std::vector<tile>& til
 
 TESSERA_INLINE index_t task_activities::time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
     index_t bytes = 3 * slice_bytes(tiles, t) / times_.parts;
-    if (t.kind == task_kind::decompress) { // the codes, and the sum
+    if (t.kind() == task_kind::decompress) { // the codes, and the sum
         bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
     }
-    bytes += t.state >= 0 ? 2 * tiles[at(t.state)].bytes / times_.parts : 0;
-    for (const task_part& x : t.parts) {
+    bytes += t.params().state >= 0 ? 2 * tiles[at(t.params().state)].bytes / times_.parts : 0;
+    for (const task_part& x : t.params().parts) {
         bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
     }
     return starting_time(t) + memory_time(t.device, bytes) + 1;
@@ -168,9 +170,10 @@ TESSERA_INLINE index_t task_activities::starting_time(const task& t) const {
 }
 
 TESSERA_INLINE bool task_activities::is_exchange(const task& t) const {
-    const bool known = t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::gather ||
-                       t.kind == task_kind::average || t.kind == task_kind::decompress;
-    return known && (t.message >= 0 || t.how == exchange::server) && times_.collectives &&
+    const bool known = t.kind() == task_kind::update || t.kind() == task_kind::reduce ||
+                       t.kind() == task_kind::gather || t.kind() == task_kind::average ||
+                       t.kind() == task_kind::decompress;
+    return known && (t.params().message >= 0 || t.params().how == exchange::server) && times_.collectives &&
            !on_.class_of(t.device).copies_in_turn;
 }
 

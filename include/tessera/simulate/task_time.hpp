@@ -15,13 +15,13 @@ namespace tessera::simulation {
 constexpr index_t flops_of(const description& d, const task& t) {
     index_t flops = 0;
     if (t.what == pass::forward || t.what == pass::evaluate || t.what == pass::recompute) {
-        for (int k = t.first_nest; k <= t.last_nest; ++k) {
-            flops += flops_of_nest(d, k, t.ranges);
+        for (int k = t.compute().first_nest; k <= t.compute().last_nest; ++k) {
+            flops += flops_of_nest(d, k, t.compute().ranges);
         }
     } else if (t.what != pass::update) {
         for (int o = 0; o < d.operands.size(); ++o) {
-            if (has(t.emits, o) && !d.operands[o].additive) {
-                flops += flops_of_nest(d, t.first_nest, t.ranges);
+            if (has(t.compute().emits, o) && !d.operands[o].additive) {
+                flops += flops_of_nest(d, t.compute().first_nest, t.compute().ranges);
             }
         }
     }

@@ -9,8 +9,9 @@ namespace tessera::simulation {
 
 TESSERA_INLINE index_t tile_bytes(const tile& t, const task& by) {
     const bool sliced =
-        by.slices > 1 && t.slices == 1 && t.kind != tile_kind::optimizer_state && t.kind != tile_kind::scalar;
-    return (sliced ? even_part(t.elements, by.slices, by.slice).size() : t.elements) * bytes_of(t.type);
+        by.params().slices > 1 && t.slices == 1 && t.kind != tile_kind::optimizer_state && t.kind != tile_kind::scalar;
+    return (sliced ? even_part(t.elements, by.params().slices, by.params().slice).size() : t.elements) *
+           bytes_of(t.type);
 }
 
 TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, const std::vector<tile>& tiles,
@@ -22,10 +23,10 @@ TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, con
     for (int x : t.writes) {
         w.bytes += tile_bytes(tiles[static_cast<std::size_t>(x)], t);
     }
-    if (t.state >= 0) {
-        w.bytes += (t.kind == task_kind::norm ? 1 : 2) * tiles[static_cast<std::size_t>(t.state)].bytes;
+    if (t.params().state >= 0) {
+        w.bytes += (t.kind() == task_kind::norm ? 1 : 2) * tiles[static_cast<std::size_t>(t.params().state)].bytes;
     }
-    if (t.kind == task_kind::compute) {
+    if (t.kind() == task_kind::compute) {
         w.kind = g.facts(t.op).work;
         w.flops = flops_of(d, t);
         w.math = g.ops[t.op].attributes.math;
@@ -36,20 +37,22 @@ TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, con
 TESSERA_INLINE cost::task_signature signature_of(const graph_view& g, const std::vector<tile>& tiles, const task& t) {
     cost::task_signature s;
     s.what = t.what;
-    s.activates = t.activates;
-    s.fused = t.fused;
-    if (t.kind == task_kind::compute) {
+    s.activates = t.compute().activates;
+    s.fused = t.compute().fused;
+    if (t.kind() == task_kind::compute) {
         s.attributes = g.ops[t.op].attributes;
-        s.first_nest = t.first_nest;
-        s.last_nest = t.last_nest;
-        s.emits = t.emits;
+        s.first_nest = t.compute().first_nest;
+        s.last_nest = t.compute().last_nest;
+        s.emits = t.compute().emits;
         for (int l = 0; l < max_loops; ++l) {
-            s.extent[l] = t.ranges[l].size();
+            s.extent[l] = t.compute().ranges[l].size();
         }
     } else if (!t.reads.empty()) {
-        s.extent[0] = even_part(tiles[static_cast<std::size_t>(t.reads[0])].elements, t.slices, t.slice).size();
+        s.extent[0] =
+            even_part(tiles[static_cast<std::size_t>(t.reads[0])].elements, t.params().slices, t.params().slice).size();
         s.sources = static_cast<int>(t.reads.size());
-        for (std::size_t i = 0; i < t.parts.size(); ++i) { // of several parameters: what it writes of all of them
+        for (std::size_t i = 0; i < t.params().parts.size();
+             ++i) { // of several parameters: what it writes of all of them
             const tile& x = tiles[static_cast<std::size_t>(t.writes[first_write_of(t, i)])];
             s.extent[1] += tile_bytes(x, t) / bytes_of(x.type);
         }
@@ -59,11 +62,11 @@ TESSERA_INLINE cost::task_signature signature_of(const graph_view& g, const std:
 
 TESSERA_INLINE index_t task_times::operator()(const graph_view& g, const description& d, const std::vector<tile>& tiles,
                                               const task& t, const device_class& on) const {
-    if (t.fused) {
+    if (t.compute().fused) {
         return 1; // counted where it is done
     }
     const index_t known = measured != nullptr ? measured->find(signature_of(g, tiles, t)) : 0;
-    if (!t.parts.empty() && known == 0) { // one pass for each
+    if (!t.params().parts.empty() && known == 0) { // one pass for each
         index_t total = 0;
         for_each_part(t, [&](const task& one) { total += (*this)(g, d, tiles, one, on); });
         return total;

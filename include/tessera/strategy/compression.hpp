@@ -38,6 +38,13 @@ struct compression_setting {
     int keep_one_in = usual_keep_one_in; ///< top_k: one of so many elements is sent, at least one
     friend constexpr bool operator==(const compression_setting&, const compression_setting&) = default;
 
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        see("how", &compression_setting::how, field_facts{});
+        see("block", &compression_setting::block, field_facts{});
+        see("keep_one_in", &compression_setting::keep_one_in, field_facts{});
+    }
+
     constexpr bool is_on() const { return how != compression::none; }
     constexpr index_t blocks(index_t elements) const { return (elements + block - 1) / block; }
     /// Elements that top_k sends.

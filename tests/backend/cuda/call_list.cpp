@@ -372,7 +372,7 @@ TEST_CASE("a plan that cannot be put into calls is refused") {
     ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 2);
     CHECK_THROWS_WITH_AS(ts::cuda::bind(p, g.view(), {{0}, {}}, algorithms),
                          "tessera: the plan has 2 devices and only 1 are placed on GPUs", ts::error);
-    p.tasks[1].kind = ts::task_kind::reorder;
+    p.tasks[1].become(ts::task_kind::reorder);
     CHECK_THROWS_WITH_AS(ts::cuda::bind(p, g.view(), {{0, 0}, {}}, algorithms),
                          "tessera: the CUDA backend keeps all tensors in one memory format; a plan bound to another "
                          "backend cannot run on it",
@@ -425,7 +425,7 @@ TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and
         for (std::size_t t = 0; t < x.p.tasks.size(); ++t) {
             const ts::task& of = x.p.tasks[t];
             recomputed += of.what == ts::pass::recompute ? 1 : 0;
-            if (of.kind == ts::task_kind::sum) { // one launch that reads every summand
+            if (of.kind() == ts::task_kind::sum) { // one launch that reads every summand
                 ++sums;
                 REQUIRE(x.list.first[t + 1] == x.list.first[t] + 1);
                 const ts::cuda::call& only = x.list.calls[static_cast<std::size_t>(x.list.first[t])];

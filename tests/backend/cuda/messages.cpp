@@ -22,9 +22,9 @@ int listed_collectives(const listed& x) {
     int last = -1;
     for (const ts::cuda::call& c : x.list.calls) {
         const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
-        const bool by_itself = t.kind == ts::task_kind::update && t.how == ts::exchange::sliced && t.slices > 1 &&
-                               t.parts.empty() && t.writes.size() > 1;
-        if (c.group > last && (t.message >= 0 || by_itself)) {
+        const bool by_itself = t.kind() == ts::task_kind::update && t.params().how == ts::exchange::sliced &&
+                               t.params().slices > 1 && t.params().parts.empty() && t.writes.size() > 1;
+        if (c.group > last && (t.params().message >= 0 || by_itself)) {
             last = c.group;
             const auto* what = std::get_if<ts::cuda::collective>(&c.body);
             n += what != nullptr && what->which == ts::cuda::collective::kind::all_reduce ? 2 : 1;

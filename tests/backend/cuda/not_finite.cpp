@@ -215,7 +215,7 @@ TEST_CASE("every update and all running statistics take the count of losses that
         }
         int losses = 0;
         for (const ts::task& t : x.p.tasks) {
-            losses += t.kind == ts::task_kind::compute && t.what == ts::pass::forward &&
+            losses += t.kind() == ts::task_kind::compute && t.what == ts::pass::forward &&
                               ts::loss_rows_of(x.p, g.view(), t) >= 0
                           ? 1
                           : 0;

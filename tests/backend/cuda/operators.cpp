@@ -279,8 +279,8 @@ TEST_CASE("the table of operators says which calls a whole shard makes, no more 
         const listed x = make_listed(network.view(), ts::strategy(network.view()), 1, {0}, o);
         for (const ts::cuda::call& c : x.list.calls) {
             const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
-            const bool updates = t.kind == ts::task_kind::compute && t.what == ts::pass::update;
-            if (t.kind == ts::task_kind::compute) {
+            const bool updates = t.kind() == ts::task_kind::compute && t.what == ts::pass::update;
+            if (t.kind() == ts::task_kind::compute) {
                 made[t.what == ts::pass::forward || updates ? 0 : 1][ts::record_of(row.attributes).name].insert(
                     name_in_table(c));
             }
@@ -368,7 +368,7 @@ TEST_CASE("supports() says what is offered, and what is not is refused by name w
                      "have its record bring a row: .rows = {{\"cuda\", &row}}") != std::string::npos);
     const std::string no_pass = message({.kind = ts::op_kind::relu}, [](ts::graph&, ts::plan& p) {
         for (ts::task& t : p.tasks) {
-            t.what = t.kind == ts::task_kind::compute ? pass::update : t.what;
+            t.what = t.kind() == ts::task_kind::compute ? pass::update : t.what;
         }
     });
     CAPTURE(no_pass);

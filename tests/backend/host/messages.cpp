@@ -38,7 +38,7 @@ struct trained {
         std::vector<std::size_t> all;
         const ts::plan& p = it.training_plan();
         for (const ts::task& t : p.tasks) {
-            if (t.kind == ts::task_kind::update && !t.parts.empty()) {
+            if (t.kind() == ts::task_kind::update && !t.params().parts.empty()) {
                 all.push_back(
                     ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), how).passes());
             }

@@ -174,7 +174,7 @@ TEST_CASE(
         int still = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
             const bool updated = std::any_of(p.tasks.begin(), p.tasks.end(), [&](const ts::task& t) {
-                return t.kind == ts::task_kind::update && t.parameter == static_cast<int>(i);
+                return t.kind() == ts::task_kind::update && t.params().parameter == static_cast<int>(i);
             });
             CHECK((n.parameters[i] != before[i]) == updated);
             still += updated ? 0 : 1;

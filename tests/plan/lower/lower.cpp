@@ -46,7 +46,7 @@ struct experts : ts::sequential<ts::sequence<8, 5>, before, ts::mixture_of_exper
 int count(const ts::plan& p, task_kind kind, pass what, int op = -1) {
     int n = 0;
     for (const ts::task& t : p.tasks) {
-        n += t.kind == kind && t.what == what && (op < 0 || t.op == op) ? 1 : 0;
+        n += t.kind() == kind && t.what == what && (op < 0 || t.op == op) ? 1 : 0;
     }
     return n;
 }
@@ -55,7 +55,7 @@ int count(const ts::plan& p, task_kind kind, pass what, int op = -1) {
 ts::index_t copied(const ts::plan& p) {
     ts::index_t bytes = 0;
     for (const ts::task& t : p.tasks) {
-        for (const ts::copy_segment& s : t.segments) {
+        for (const ts::copy_segment& s : t.copy().segments) {
             const ts::tile& from = p.tiles[static_cast<std::size_t>(s.source)];
             bytes += from.device >= 0 && from.device != t.device ? s.region.volume() * 4 : 0;
         }
@@ -116,14 +116,15 @@ TEST_CASE("a sum in slices that lacks one, or has one twice, is refused") {
     int refused = 0;
     for (std::size_t i = 0; i < sound.tasks.size(); ++i) {
         const ts::task& t = sound.tasks[i];
-        if (t.kind != task_kind::copy || t.op != 1 || t.segments.size() < 6) {
+        if (t.kind() != task_kind::copy || t.op != 1 || t.copy().segments.size() < 6) {
             continue;
         }
-        for (std::size_t k = 0; k < t.segments.size(); ++k) {
+        for (std::size_t k = 0; k < t.copy().segments.size(); ++k) {
             ts::plan p = sound;
             ts::task& broken = p.tasks[i];
             const std::size_t other = k == 0 ? 1 : 0;
-            broken.segments[k].source = broken.segments[other].source; // another device's part, or slice, in its place
+            broken.mutable_copy().segments[k].source =
+                broken.copy().segments[other].source; // another device's part, or slice, in its place
             const std::string text = ts::verify(g.view(), p).text;
             CAPTURE(text);
             CHECK(!text.empty());
@@ -175,7 +176,7 @@ TEST_CASE("model parallel: weights stay where they are, activations and their gr
         CHECK(count(p, task_kind::compute, pass::backward_weight) == 2 * n);
         CHECK(count(p, task_kind::update, pass::update) == 4 * n);
         for (const ts::task& t : p.tasks) {
-            CHECK((t.kind != task_kind::update || t.slices == 1));
+            CHECK((t.kind() != task_kind::update || t.params().slices == 1));
         }
         // Forward: everyone's hidden features to everyone, the logits to device 0. Backward: the logits' gradient from
         // device 0 to each shard; n whole gradients of the hidden features, of which each shard fetches its slice from
@@ -255,8 +256,8 @@ TEST_CASE("clipping adds a reduction for every slice, which every update waits f
         CHECK(count(p, task_kind::update, pass::update) == 4 * n);
         CHECK(p.moved_bytes == 2 * (n - 1) * weights * 4);
         for (const ts::task& t : p.tasks) {
-            if (t.kind == task_kind::update) {
-                CHECK(t.norms.size() == static_cast<std::size_t>(4 * n));
+            if (t.kind() == task_kind::update) {
+                CHECK(t.params().norms.size() == static_cast<std::size_t>(4 * n));
             }
         }
         const ts::plan plain = planned(g.view(), data_parallel(g.view(), n), n);

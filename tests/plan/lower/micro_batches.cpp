@@ -97,7 +97,7 @@ TEST_CASE(
         const ts::plan p = planned(g, tower_strategy(g, schedule::gpipe(4, 4, which), true), 4);
         int again = 0;
         for (const ts::task& t : p.tasks) {
-            again += t.what == ts::pass::recompute && t.kind == task_kind::compute ? 1 : 0;
+            again += t.what == ts::pass::recompute && t.kind() == task_kind::compute ? 1 : 0;
             CHECK((t.what != ts::pass::recompute || !keeps_last || t.micro_batch != 3));
         }
         // Of the four layers of a stage the last one's output is read by the next stage alone, in the last stage by the
@@ -121,9 +121,9 @@ TEST_CASE("random pipelines are sound; a lost, doubled or misplaced contribution
         std::vector<int> sums;
         for (int t = 0; t < static_cast<int>(good.tasks.size()); ++t) {
             const ts::task& x = good.tasks[at(t)];
-            const bool local = x.kind == task_kind::sum && x.reads[0] != x.writes[0] && // what one device contributes
+            const bool local = x.kind() == task_kind::sum && x.reads[0] != x.writes[0] && // what one device contributes
                                good.tiles[at(x.writes[0])].kind == ts::tile_kind::parameter_gradient;
-            if (x.kind == task_kind::sum && !local) {
+            if (x.kind() == task_kind::sum && !local) {
                 sums.push_back(t);
             }
         }

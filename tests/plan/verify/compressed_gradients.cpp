@@ -46,7 +46,7 @@ std::string verdict(ts::plan p, Change&& change) {
 
 ts::task& first(ts::plan& p, ts::task_kind kind, int skip = 0) {
     for (ts::task& t : p.tasks) {
-        if (t.kind == kind && skip-- == 0) {
+        if (t.kind() == kind && skip-- == 0) {
             return t;
         }
     }
@@ -77,8 +77,11 @@ TEST_CASE("compressed gradients: plans of random strategies are sound, and compr
         s.period = i % 7 == 1 ? 2 : 1;
         const ts::plan p = test_support::planned(g.view(), s, devices);
         for (const ts::task& t : p.tasks) {
-            codes += t.kind == ts::task_kind::decompress ? 1 : 0;
-            whole += t.kind == ts::task_kind::update && t.how == ts::exchange::sliced && t.slices > 1 ? 1 : 0;
+            codes += t.kind() == ts::task_kind::decompress ? 1 : 0;
+            whole +=
+                t.kind() == ts::task_kind::update && t.params().how == ts::exchange::sliced && t.params().slices > 1
+                    ? 1
+                    : 0;
         }
     }
     CHECK(codes > 100);
@@ -93,7 +96,7 @@ TEST_CASE("compressed gradients: a code that is not read, read twice, of another
     const auto alone = [](ts::plan& p) -> ts::task& { // of one parameter
         for (int skip = 0;; ++skip) {
             ts::task& t = first(p, ts::task_kind::decompress, skip);
-            if (t.parts.empty()) {
+            if (t.params().parts.empty()) {
                 return t;
             }
         }
@@ -103,7 +106,7 @@ TEST_CASE("compressed gradients: a code that is not read, read twice, of another
     const char* const others = "a task adds up other codes than those of its parameter's gradient";
     CHECK(says(of([&](ts::plan& p) {
                    for (const ts::tile& x : p.tiles) {
-                       if (x.kind == ts::tile_kind::code && x.tensor != alone(p).parameter) {
+                       if (x.kind == ts::tile_kind::code && x.tensor != alone(p).params().parameter) {
                            alone(p).reads[0] = static_cast<int>(&x - p.tiles.data());
                            break;
                        }
@@ -125,19 +128,23 @@ TEST_CASE("compressed gradients: what a device leaves out is its own, and of one
     const char* const left = "a compression leaves out of a gradient what another one is to send later";
     const auto residual = [](const ts::plan& p, bool mine_device, bool mine_parameter) {
         const ts::task& t = *std::find_if(p.tasks.begin(), p.tasks.end(),
-                                          [](const ts::task& x) { return x.kind == ts::task_kind::compress; });
+                                          [](const ts::task& x) { return x.kind() == ts::task_kind::compress; });
         for (std::size_t i = 0; i < p.tiles.size(); ++i) {
             const ts::tile& x = p.tiles[i];
             if (x.kind == ts::tile_kind::residual && (x.device == t.device) == mine_device &&
-                (x.tensor == t.parameter) == mine_parameter) {
+                (x.tensor == t.params().parameter) == mine_parameter) {
                 return static_cast<int>(i);
             }
         }
         return -1;
     };
-    CHECK(says(of([&](ts::plan& p) { first(p, ts::task_kind::compress).state = residual(p, false, true); }), left));
-    CHECK(says(of([&](ts::plan& p) { first(p, ts::task_kind::compress).state = residual(p, true, false); }), left));
-    CHECK(says(of([&](ts::plan& p) { first(p, ts::task_kind::compress).state = -1; }),
+    CHECK(says(
+        of([&](ts::plan& p) { first(p, ts::task_kind::compress).mutable_params().state = residual(p, false, true); }),
+        left));
+    CHECK(says(
+        of([&](ts::plan& p) { first(p, ts::task_kind::compress).mutable_params().state = residual(p, true, false); }),
+        left));
+    CHECK(says(of([&](ts::plan& p) { first(p, ts::task_kind::compress).mutable_params().state = -1; }),
                "a task compresses no gradient, several, or a slice of one"));
     const char* const another = "a task compresses another gradient than its device's of its parameter, or into "
                                 "another's code";
@@ -159,9 +166,9 @@ TEST_CASE("compressed gradients: what a device leaves out is its own, and of one
     CHECK(says(verdict(planned(2),
                        [&](ts::plan& p) {
                            for (ts::task& t : p.tasks) {
-                               if (t.kind == ts::task_kind::compress && t.step == 1) {
-                                   p.tiles.push_back(p.tiles[at(t.state)]);
-                                   t.state = static_cast<int>(p.tiles.size()) - 1;
+                               if (t.kind() == ts::task_kind::compress && t.step == 1) {
+                                   p.tiles.push_back(p.tiles[at(t.params().state)]);
+                                   t.mutable_params().state = static_cast<int>(p.tiles.size()) - 1;
                                    return;
                                }
                            }

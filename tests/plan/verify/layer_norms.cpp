@@ -58,7 +58,7 @@ std::vector<subject> subjects() {
 
 std::string verdict_of(const subject& s, const ts::plan& p) { return ts::verify(s.network.view(), p, 0, &s.how).text; }
 
-bool is_norm(const ts::task& t) { return t.kind == ts::task_kind::norm; }
+bool is_norm(const ts::task& t) { return t.kind() == ts::task_kind::norm; }
 
 /// A norm's part forgotten by those who read it.
 void forget(ts::plan& p, int norm, bool by_all) {
@@ -69,8 +69,9 @@ void forget(ts::plan& p, int norm, bool by_all) {
         }
         const auto place = static_cast<int>(here - t.reads.begin());
         t.reads.erase(here);
-        t.layer_norms.erase(std::find(t.layer_norms.begin(), t.layer_norms.end(), norm));
-        for (ts::task_part& x : t.parts) {
+        t.mutable_params().layer_norms.erase(
+            std::find(t.params().layer_norms.begin(), t.params().layer_norms.end(), norm));
+        for (ts::task_part& x : t.mutable_params().parts) {
             x.reads -= x.reads > place ? 1 : 0;
         }
         if (!by_all) {
@@ -97,13 +98,13 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
             std::vector<int> norms;
             for (const ts::task& whole : s.p.tasks) {
                 ts::for_each_part(whole, [&](const ts::task& t) {
-                    if (!is_norm(t) || t.parameter != parameter) {
+                    if (!is_norm(t) || t.params().parameter != parameter) {
                         return;
                     }
-                    norms.push_back(t.layer_norms[0]);
-                    overlapping += t.counted_elsewhere.empty() ? 0 : 1;
+                    norms.push_back(t.params().layer_norms[0]);
+                    overlapping += t.params().counted_elsewhere.empty() ? 0 : 1;
                     const ts::box& region = s.p.tiles[at(t.reads[0])].region;
-                    const ts::interval own = ts::even_part(region.volume(), t.slices, t.slice);
+                    const ts::interval own = ts::even_part(region.volume(), t.params().slices, t.params().slice);
                     for (ts::index_t i = own.begin; i < own.end; ++i) {
                         ts::index_t rest = i;
                         ts::index_t flat = 0;
@@ -117,7 +118,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                             stride *= extents[d];
                         }
                         bool elsewhere = false;
-                        for (const ts::box& b : t.counted_elsewhere) {
+                        for (const ts::box& b : t.params().counted_elsewhere) {
                             elsewhere = elsewhere || b.contains(point);
                         }
                         times[at(static_cast<int>(flat))] += elsewhere ? 0 : 1;
@@ -129,8 +130,8 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
             std::sort(norms.begin(), norms.end());
             for (const ts::task& whole : s.p.tasks) {
                 ts::for_each_part(whole, [&](const ts::task& t) {
-                    if (t.kind == ts::task_kind::update && t.parameter == parameter) {
-                        std::vector<int> read = t.layer_norms;
+                    if (t.kind() == ts::task_kind::update && t.params().parameter == parameter) {
+                        std::vector<int> read = t.params().layer_norms;
                         std::sort(read.begin(), read.end());
                         CHECK(read == norms);
                     }
@@ -152,7 +153,7 @@ TEST_CASE("a plan that forgets a part of a norm, counts one twice or takes anoth
             }
             for (const bool by_all : {false, true}) {
                 ts::plan p = s.p;
-                forget(p, t.layer_norms[0], by_all);
+                forget(p, t.params().layer_norms[0], by_all);
                 const std::string text = verdict_of(s, p);
                 CAPTURE(text);
                 CHECK((says(text, "another norm than that of all of its parameter") ||
@@ -160,27 +161,28 @@ TEST_CASE("a plan that forgets a part of a norm, counts one twice or takes anoth
                 ++tried;
             }
             ts::plan p = s.p; // another slice, so that one is there twice and one is missing
-            p.tasks[i].slice = (t.slice + 1) % t.slices;
-            if (t.slices > 1 && t.state < 0 && t.parts.empty() && p.tiles[at(t.reads[0])].slices == 1) {
+            p.tasks[i].mutable_params().slice = (t.params().slice + 1) % t.params().slices;
+            if (t.params().slices > 1 && t.params().state < 0 && t.params().parts.empty() &&
+                p.tiles[at(t.reads[0])].slices == 1) {
                 CHECK(verdict_of(s, p) != "");
             }
             p = s.p; // all elements instead of a slice
-            p.tasks[i].slice = 0;
-            p.tasks[i].slices = 1;
-            if (t.slices > 1) {
+            p.tasks[i].mutable_params().slice = 0;
+            p.tasks[i].mutable_params().slices = 1;
+            if (t.params().slices > 1) {
                 CHECK(verdict_of(s, p) != "");
             }
             p = s.p; // what another part counts too
-            p.tasks[i].counted_elsewhere.clear();
-            if (!t.counted_elsewhere.empty()) {
+            p.tasks[i].mutable_params().counted_elsewhere.clear();
+            if (!t.params().counted_elsewhere.empty()) {
                 CHECK(says(verdict_of(s, p), "counted twice, or not at all"));
             }
             p = s.p; // counted by nobody
-            p.tasks[i].counted_elsewhere.push_back(p.tiles[at(t.reads[0])].region);
+            p.tasks[i].mutable_params().counted_elsewhere.push_back(p.tiles[at(t.reads[0])].region);
             CHECK(says(verdict_of(s, p), "counted twice, or not at all"));
             p = s.p;
-            if (t.state >= 0) {
-                p.tasks[i].state = -1;
+            if (t.params().state >= 0) {
+                p.tasks[i].mutable_params().state = -1;
                 CHECK(says(verdict_of(s, p), "by other norms"));
             }
         }
@@ -200,9 +202,9 @@ TEST_CASE("a group without the ratio has no norms; averages of copies do not go 
     const subject s = made(g, test_support::data_parallel(g.view(), 3), 3, how);
     int matrices = 0;
     for (const ts::task& t : s.p.tasks) {
-        const bool wanted = t.parameter >= 0 && g.parameters[at(t.parameter)].extents.rank > 1;
+        const bool wanted = t.params().parameter >= 0 && g.parameters[at(t.params().parameter)].extents.rank > 1;
         CHECK((!is_norm(t) || wanted));
-        CHECK((t.kind != ts::task_kind::update || t.layer_norms.empty() != wanted));
+        CHECK((t.kind() != ts::task_kind::update || t.params().layer_norms.empty() != wanted));
         matrices += is_norm(t) ? 1 : 0;
     }
     CHECK(matrices > 0);

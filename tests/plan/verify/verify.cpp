@@ -127,8 +127,9 @@ std::vector<touch> touches(const ts::plan& p) {
         const auto add = [&](int which, bool write) {
             const ts::tile& x = p.tiles[at(p.root(which))];
             ts::interval e{0, x.elements};
-            if (t.slices > 1 && x.kind != ts::tile_kind::scalar && x.kind != ts::tile_kind::optimizer_state) {
-                e = {t.slice * x.elements / t.slices, (t.slice + 1) * x.elements / t.slices};
+            if (t.params().slices > 1 && x.kind != ts::tile_kind::scalar && x.kind != ts::tile_kind::optimizer_state) {
+                e = {t.params().slice * x.elements / t.params().slices,
+                     (t.params().slice + 1) * x.elements / t.params().slices};
             }
             if (e.begin < e.end) {
                 all.push_back({static_cast<int>(i), p.root(which), e, write});
@@ -140,8 +141,8 @@ std::vector<touch> touches(const ts::plan& p) {
         for (int w : t.writes) {
             add(w, true);
         }
-        if (t.state >= 0) {
-            add(t.state, true);
+        if (t.params().state >= 0) {
+            add(t.params().state, true);
         }
     }
     return all;
@@ -274,7 +275,7 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
                 if (i == j) {
                     continue;
                 }
-                updates = p.tasks[at(list[at(i)])].slices > 1 || p.tasks[at(list[at(j)])].slices > 1;
+                updates = p.tasks[at(list[at(i)])].params().slices > 1 || p.tasks[at(list[at(j)])].params().slices > 1;
                 std::swap(list[at(i)], list[at(j)]);
                 renumber(p);
             }
@@ -306,7 +307,7 @@ TEST_CASE("a task that changes streams is refused exactly where nothing else ord
         for (std::size_t i = 0; i < s.p.tasks.size(); i += 3) {
             ts::plan p = s.p;
             ts::task& t = p.tasks[i];
-            if (p.streams == 1 || t.kind == ts::task_kind::compute || t.slices > 1) {
+            if (p.streams == 1 || t.kind() == ts::task_kind::compute || t.params().slices > 1) {
                 continue;
             }
             const bool leaves = t.stream == ts::task_stream::compute;
@@ -354,8 +355,8 @@ TEST_CASE("streams that do not fit together are refused by name") {
         p = s.p;
         ts::task& t = p.tasks[i];
         t.stream = t.stream == ts::task_stream::compute ? ts::task_stream::communication : ts::task_stream::compute;
-        const bool shares = t.kind == ts::task_kind::update && t.slices > 1;
-        const bool computes_now = t.kind == ts::task_kind::compute;
+        const bool shares = t.kind() == ts::task_kind::update && t.params().slices > 1;
+        const bool computes_now = t.kind() == ts::task_kind::compute;
         CHECK(says(verdict_of(s, p), "names a task that is not its own"));
         ts::set_waits(p);
         CHECK(says(verdict_of(s, p), computes_now ? "a computation is on a communication stream"
@@ -380,7 +381,7 @@ TEST_CASE("a dropped task is noticed") {
                 continue;
             }
             CAPTURE(i);
-            CAPTURE(std::string(ts::to_text(s.p.tasks[at(i)].kind)));
+            CAPTURE(std::string(ts::to_text(s.p.tasks[at(i)].kind())));
             CAPTURE(text);
             CAPTURE(std::string(ts::to_text(s.p.tasks[at(i)].what)));
             // What it ordered may be missed before what it made.
@@ -401,7 +402,7 @@ TEST_CASE("a wrong copy is refused") {
     int caught = 0;
     for (const subject& s : subjects(2)) {
         for (int i = 0; i < static_cast<int>(s.p.tasks.size()); ++i) {
-            if (s.p.tasks[at(i)].kind != ts::task_kind::copy || s.p.tasks[at(i)].segments.empty()) {
+            if (s.p.tasks[at(i)].kind() != ts::task_kind::copy || s.p.tasks[at(i)].copy().segments.empty()) {
                 continue;
             }
             ts::plan nowhere = s.p;
@@ -410,11 +411,11 @@ TEST_CASE("a wrong copy is refused") {
             for (int how = 0; how < 4; ++how) {
                 ts::plan p = s.p;
                 ts::task& t = p.tasks[at(i)];
-                const int k = pick(static_cast<int>(t.segments.size()));
-                ts::copy_segment& seg = t.segments[at(k)];
+                const int k = pick(static_cast<int>(t.copy().segments.size()));
+                ts::copy_segment& seg = t.mutable_copy().segments[at(k)];
                 const int d = pick(std::max(1, seg.region.rank));
                 if (how == 0) {
-                    t.segments.erase(t.segments.begin() + k);
+                    t.mutable_copy().segments.erase(t.copy().segments.begin() + k);
                 } else if (how == 1) {
                     --seg.region.dim[d].end;
                 } else if (how == 2) {
@@ -487,12 +488,12 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
             int last = -1;
             for (int i = 0; i < static_cast<int>(list.size()); ++i) {
                 const ts::task& t = s.p.tasks[at(list[at(i)])];
-                if (t.kind != ts::task_kind::update || t.slices == 1) {
+                if (t.kind() != ts::task_kind::update || t.params().slices == 1) {
                     continue;
                 }
                 ts::plan wrong = s.p;
-                wrong.tasks[at(list[at(i)])].slice = (t.slice + 1) % t.slices;
-                if (s.p.tiles[at(t.writes[0])].elements >= t.slices) {
+                wrong.tasks[at(list[at(i)])].mutable_params().slice = (t.params().slice + 1) % t.params().slices;
+                if (s.p.tiles[at(t.writes[0])].elements >= t.params().slices) {
                     CHECK(verdict_of(s, wrong) != "");
                     ++sliced;
                 }
@@ -573,23 +574,23 @@ TEST_CASE("work that one task leaves to another is done by that one, once") {
     }
     ts::task& own = p.tasks[relu];
     const int in = own.reads[0];
-    own.fused = true;
+    own.mutable_compute().fused = true;
     p.tiles[at(own.writes[0])].alias = in;
     std::size_t before = 0;
     while (p.tasks[before].writes != std::vector<int>{in}) {
         ++before;
     }
-    p.tasks[before].activates = true;
+    p.tasks[before].mutable_compute().activates = true;
     CHECK_NOTHROW(ts::finish(g.view(), p));
     ts::plan wrong = p;
-    wrong.tasks[before].activates = false;
+    wrong.tasks[before].mutable_compute().activates = false;
     CHECK(ts::verify(g.view(), wrong).text.find("a task leaves its work to one that does not do it") !=
           std::string::npos);
     wrong = p;
-    wrong.tasks[relu].fused = false;
+    wrong.tasks[relu].mutable_compute().fused = false;
     CHECK(ts::verify(g.view(), wrong));
     wrong = p;
-    wrong.tasks.back().activates = true; // nobody has left it anything
+    wrong.tasks.back().mutable_compute().activates = true; // nobody has left it anything
     CHECK(ts::verify(g.view(), wrong));
 }
 

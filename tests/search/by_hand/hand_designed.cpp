@@ -74,7 +74,7 @@ TEST_CASE("hand-designed strategies: Megatron's pair of linear layers moves one 
     CHECK(s.ops[3].shards() == 1);
     const ts::plan p = ts::lower(g.view(), s.view(), 4);
     for (const ts::task& t : p.tasks) { // nothing moves within the pair
-        for (const ts::copy_segment& c : t.segments) {
+        for (const ts::copy_segment& c : t.copy().segments) {
             const ts::tile& source = p.tiles[static_cast<std::size_t>(c.source)];
             CHECK((t.op != 1 || source.device < 0 || source.device == t.device));
             CHECK((t.op != 2 || t.what != ts::pass::forward || source.device == t.device));
@@ -101,7 +101,7 @@ TEST_CASE("hand-designed strategies: operators placed one after the other share 
         CHECK(part < total * 3 / 8);
     }
     for (const ts::task& t : ts::lower(g.view(), s.view(), 8).tasks) {
-        CHECK((t.kind != ts::task_kind::compute || t.device % 4 == s.ops[static_cast<std::size_t>(t.op)].start));
+        CHECK((t.kind() != ts::task_kind::compute || t.device % 4 == s.ops[static_cast<std::size_t>(t.op)].start));
     }
 }
 

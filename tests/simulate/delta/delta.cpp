@@ -127,7 +127,7 @@ TEST_CASE("critical path: on one device that copies in turn it is all there is, 
         sim::critical_time sum;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const index_t takes = t.tasks[i].end - t.tasks[i].start;
-            switch (p.tasks[i].kind) {
+            switch (p.tasks[i].kind()) {
             case ts::task_kind::compute:
                 sum.compute += takes;
                 break;
@@ -170,7 +170,7 @@ TEST_CASE("least work: below what an operator's tasks take, and where memory is 
             std::vector<index_t> takes(4, 0);
             std::vector<index_t> shards(4, 0);
             for (const ts::task& t : p.tasks) {
-                if (t.kind == ts::task_kind::compute && t.op == op) {
+                if (t.kind() == ts::task_kind::compute && t.op == op) {
                     takes[static_cast<std::size_t>(t.device)] +=
                         sim::task_times{}(g, g.describe(op), p.tiles, t, on.class_of(t.device));
                     shards[static_cast<std::size_t>(t.device)] += t.what == ts::pass::forward ? 1 : 0;
@@ -207,7 +207,7 @@ TEST_CASE(
     index_t late = 0;   // what device 0 computes
     index_t behind = 0; // and device 1 after that, one gradient after the other
     for (const ts::task& t : p.tasks) {
-        if (t.kind == ts::task_kind::compute) {
+        if (t.kind() == ts::task_kind::compute) {
             const index_t takes = sim::task_times{}(g, g.describe(t.op), p.tiles, t, on.class_of(t.device));
             late += t.device == 0 ? takes : 0;
             behind += t.device == 1 && t.what == ts::pass::backward_input ? takes : 0;

@@ -32,10 +32,11 @@ std::vector<ts::index_t> numbers_of(const sim::operator_lowering& x) {
     }
     for (int f = 0; f < x.fragment_count(); ++f) {
         for (const ts::task& t : x.part(f).tasks) {
-            all.insert(all.end(), {static_cast<ts::index_t>(t.kind), t.op, t.device, t.shard_number, t.state});
+            all.insert(all.end(),
+                       {static_cast<ts::index_t>(t.kind()), t.op, t.device, t.shard_number, t.params().state});
             add_list(t.reads);
             add_list(t.writes);
-            for (const ts::copy_segment& s : t.segments) {
+            for (const ts::copy_segment& s : t.copy().segments) {
                 all.push_back(s.source);
             }
         }

@@ -38,7 +38,7 @@ private:
 
     void bring_sources(task& t);
 
-    static bool is_update(const task& t) { return t.kind == task_kind::update; }
+    static bool is_update(const task& t) { return t.kind() == task_kind::update; }
 
     /// Squared norms on other GPUs: one copy of each on every device that needs it.
     void bring_norms(task& t, std::vector<int>& norms);

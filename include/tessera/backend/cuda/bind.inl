@@ -17,7 +17,7 @@ TESSERA_INLINE void binder::run() {
     }
     p_.alignment = gpu_alignment;
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute) {
+        if (t.kind() == task_kind::compute) {
             (void)offered_row(g_, t.op, t.what);
         }
     }
@@ -34,22 +34,24 @@ TESSERA_INLINE void binder::run() {
         if (placed[i] != 0) {
             continue;
         }
-        if (t.kind == task_kind::copy) {
+        if (t.kind() == task_kind::copy) {
             if (place_shared_sum(old, i, placed)) {
                 continue;
             }
             bring_sources(t);
-        } else if (t.kind == task_kind::update || t.kind == task_kind::norm) {
-            if (!t.norms.empty() && !norms_are_there) {        // before the first of them, so that the members of an
-                for (std::size_t k = i; k < old.size(); ++k) { // update stay together
-                    bring_norms(old[k], old[k].norms);
+        } else if (t.kind() == task_kind::update || t.kind() == task_kind::norm) {
+            if (!t.params().norms.empty() && !norms_are_there) { // before the first of them, so that the members of an
+                for (std::size_t k = i; k < old.size(); ++k) {   // update stay together
+                    if (old[k].has_params()) {
+                        bring_norms(old[k], old[k].mutable_params().norms);
+                    }
                 }
                 norms_are_there = true;
             }
             if (i >= layer_norms_until) { // before the first of the updates that follow each other
                 for (layer_norms_until = i; layer_norms_until < old.size() && is_update(old[layer_norms_until]);
                      ++layer_norms_until) {
-                    bring_norms(old[layer_norms_until], old[layer_norms_until].layer_norms);
+                    bring_norms(old[layer_norms_until], old[layer_norms_until].mutable_params().layer_norms);
                 }
             }
         }
@@ -68,7 +70,7 @@ TESSERA_INLINE bool binder::place_shared_sum(std::vector<task>& old, std::size_t
         return false;
     }
     std::vector<std::size_t> members{first};
-    for (std::size_t i = first + 1; i < old.size() && members.size() < old[first].segments.size(); ++i) {
+    for (std::size_t i = first + 1; i < old.size() && members.size() < old[first].copy().segments.size(); ++i) {
         if (placed[i] == 0 && sum_alike(old[first], old[i]) && sums_over_gpus(p_, old[i], o_.gpus)) {
             members.push_back(i);
         }
@@ -78,7 +80,7 @@ TESSERA_INLINE bool binder::place_shared_sum(std::vector<task>& old, std::size_t
         devices.push_back(old[i].device);
     }
     std::sort(devices.begin(), devices.end());
-    if (members.size() != old[first].segments.size() ||
+    if (members.size() != old[first].copy().segments.size() ||
         std::adjacent_find(devices.begin(), devices.end()) != devices.end()) {
         return false;
     }
@@ -105,7 +107,7 @@ TESSERA_INLINE int binder::add_part(int source, const box& region, int device) {
 
 TESSERA_INLINE void binder::add_copy(const task& like, int device, int source, int target) {
     task t;
-    t.kind = task_kind::copy;
+    t.become(task_kind::copy);
     t.op = like.op;
     t.what = like.what;
     t.shard_number = like.shard_number;
@@ -115,13 +117,13 @@ TESSERA_INLINE void binder::add_copy(const task& like, int device, int source, i
     t.device = device;
     t.reads = {source};
     t.writes = {target};
-    t.segments = {{source, p_.tiles[at(target)].region, true}};
+    t.mutable_copy().segments = {{source, p_.tiles[at(target)].region, true}};
     p_.tasks.push_back(std::move(t));
 }
 
 TESSERA_INLINE void binder::bring_sources(task& t) {
-    const bool alone = t.segments.size() == 1 && !t.clear;
-    for (copy_segment& s : t.segments) {
+    const bool alone = t.copy().segments.size() == 1 && !t.copy().clear;
+    for (copy_segment& s : t.mutable_copy().segments) {
         if (!is_far(s.source, t.device)) {
             continue;
         }
@@ -137,13 +139,13 @@ TESSERA_INLINE void binder::bring_sources(task& t) {
         }
     }
     t.reads.clear();
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         t.reads.push_back(s.source);
     }
 }
 
 TESSERA_INLINE void binder::bring_norms(task& t, std::vector<int>& norms) {
-    if (!is_update(t) && t.kind != task_kind::norm) {
+    if (!is_update(t) && t.kind() != task_kind::norm) {
         return;
     }
     for (int& n : norms) {

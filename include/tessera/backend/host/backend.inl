@@ -27,7 +27,7 @@ TESSERA_INLINE void backend::bind(plan& p, const graph_view& g, const parameter_
 TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
     const task& t = p.tasks[static_cast<std::size_t>(index)];
     owned<job> made;
-    switch (t.kind) {
+    switch (t.kind()) {
     case task_kind::compute:
         made = make_compute(p, t, g, where);
         break;
@@ -55,8 +55,9 @@ TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_v
     case task_kind::reduce:
     case task_kind::update:
     case task_kind::norm:
-        made = t.parts.empty() ? owned<job>(new detail::update_job(p, t, where, rule_for(optimizer_, g, t.parameter)))
-                               : owned<job>(new detail::message_job(p, t, g, where, optimizer_));
+        made = t.params().parts.empty()
+                   ? owned<job>(new detail::update_job(p, t, where, rule_for(optimizer_, g, t.params().parameter)))
+                   : owned<job>(new detail::message_job(p, t, g, where, optimizer_));
         break;
     }
     job* const raw = made.get();
@@ -79,22 +80,22 @@ TESSERA_INLINE owned<job> backend::make_compute(const plan& p, const task& t, co
     const description& d = describe(g, t.op, where);
     bound_call b;
     b.call = call_of(p, t, g, d);
-    b.how.engine = static_cast<engine_kind>(t.implementation);
+    b.how.engine = static_cast<engine_kind>(t.compute().implementation);
     for (int o = 0; o < max_operands; ++o) {
-        if (t.value[o] >= 0) {
-            b.call.value[o].data = where[t.value[o]];
-            b.how.value[o] = p.tiles[static_cast<std::size_t>(t.value[o])].format;
+        if (t.compute().value[o] >= 0) {
+            b.call.value[o].data = where[t.compute().value[o]];
+            b.how.value[o] = p.tiles[static_cast<std::size_t>(t.compute().value[o])].format;
         }
-        if (t.gradient[o] >= 0) {
-            b.call.gradient[o].data = where[t.gradient[o]];
-            b.how.gradient[o] = p.tiles[static_cast<std::size_t>(t.gradient[o])].format;
+        if (t.compute().gradient[o] >= 0) {
+            b.call.gradient[o].data = where[t.compute().gradient[o]];
+            b.how.gradient[o] = p.tiles[static_cast<std::size_t>(t.compute().gradient[o])].format;
         }
     }
     if (t.scratch >= 0) {
         b.scratch = where[t.scratch];
         b.how.scratch = p.tiles[static_cast<std::size_t>(t.scratch)].bytes;
     }
-    b.workspace = t.workspace >= 0 ? where[t.workspace] : nullptr;
+    b.workspace = t.compute().workspace >= 0 ? where[t.compute().workspace] : nullptr;
     if (t.what == pass::update) {
         return owned<job>(new detail::running_job(b));
     }

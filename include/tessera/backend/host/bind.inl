@@ -45,7 +45,7 @@ TESSERA_INLINE void binder::rewrite(const std::vector<candidate>& chosen) {
         step_ = t.step;
         device_ = t.device;
         stream_ = t.stream == task_stream::queue ? task_stream::compute : t.stream;
-        switch (t.kind) {
+        switch (t.kind()) {
         case task_kind::compute:
             rewrite_compute(t, chosen[i]);
             break;
@@ -145,7 +145,7 @@ TESSERA_INLINE int binder::alias_of(int t, int base) {
 TESSERA_INLINE int binder::reorder(int t, int f) {
     const int to = add_tile(t, f);
     task r;
-    r.kind = task_kind::reorder;
+    r.become(task_kind::reorder);
     r.device = tile_at(t).device;
     r.step = step_;
     r.stream = r.device == device_ ? stream_ : task_stream::compute;
@@ -159,7 +159,7 @@ TESSERA_INLINE int binder::reorder(int t, int f) {
 }
 
 TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
-    t.implementation = static_cast<int>(k.engine);
+    t.mutable_compute().implementation = static_cast<int>(k.engine);
     std::vector<int> reads;
     std::vector<int> writes;
     const auto is_written = [&](int which) {
@@ -168,7 +168,7 @@ TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
     const bool fixed = t.what == pass::update;
     for (int o = 0; o < max_operands; ++o) {
         for (const bool gradient : {false, true}) {
-            int& x = gradient ? t.gradient[o] : t.value[o];
+            int& x = gradient ? t.mutable_compute().gradient[o] : t.mutable_compute().value[o];
             if (x < 0) {
                 continue;
             }
@@ -188,7 +188,7 @@ TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
         }
     }
     if (fixed) {
-        reads.push_back(t.running);
+        reads.push_back(t.compute().running);
     }
     t.reads = std::move(reads);
     t.writes = std::move(writes);
@@ -202,36 +202,36 @@ TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
 
 TESSERA_INLINE void binder::bind_workspace(task& t, index_t bytes) {
     if (is_forward(t.what)) {
-        t.workspace = add_scratch(p_, t.device, bytes);
-        t.writes.push_back(t.workspace);
-        workspaces_.push_back({t.op, t.shard_number, t.micro_batch, t.workspace});
+        t.mutable_compute().workspace = add_scratch(p_, t.device, bytes);
+        t.writes.push_back(t.compute().workspace);
+        workspaces_.push_back({t.op, t.shard_number, t.micro_batch, t.compute().workspace});
         return;
     }
     for (const left_behind& w : workspaces_) { // where forward was repeated, the second time's
         if (w.op == t.op && w.shard_number == t.shard_number && w.micro_batch == t.micro_batch) {
-            t.workspace = w.tile;
+            t.mutable_compute().workspace = w.tile;
         }
     }
-    t.reads.push_back(t.workspace);
+    t.reads.push_back(t.compute().workspace);
 }
 
 TESSERA_INLINE void binder::rewrite_copy(task& t) {
     tile& target = tile_at(t.writes[0]);
-    bool alike = !t.clear && !t.segments.empty();
-    for (const copy_segment& s : t.segments) {
+    bool alike = !t.copy().clear && !t.copy().segments.empty();
+    for (const copy_segment& s : t.copy().segments) {
         alike =
             alike && s.region == target.region && tile_at(s.source).region == s.region && tile_at(s.source).device >= 0;
     }
-    const int f = alike ? tile_at(p_.root(t.segments[0].source)).format : format::plain;
-    const bool shaped = alike && !(tile_at(p_.root(t.segments[0].source)).region == target.region);
+    const int f = alike ? tile_at(p_.root(t.copy().segments[0].source)).format : format::plain;
+    const bool shaped = alike && !(tile_at(p_.root(t.copy().segments[0].source)).region == target.region);
     target.format = shaped ? format::plain : f;
     const int wanted = target.format;
     set_size(t.writes[0]);
-    for (copy_segment& s : t.segments) {
+    for (copy_segment& s : t.mutable_copy().segments) {
         s.source = tile_at(s.source).device < 0 ? s.source : as(s.source, wanted);
     }
     t.reads.clear();
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         t.reads.push_back(s.source);
     }
 }
@@ -250,12 +250,12 @@ TESSERA_INLINE void binder::rewrite_sum(task& t) {
 }
 
 TESSERA_INLINE void binder::rewrite_update(task& t) {
-    if (t.parts.empty()) {
-        rewrite_update(t, 0, t.reads.size(), 0, t.writes.size(), t.state);
+    if (t.params().parts.empty()) {
+        rewrite_update(t, 0, t.reads.size(), 0, t.writes.size(), t.params().state);
     }
     std::size_t read = 0;
     std::size_t write = 0;
-    for (const task_part& x : t.parts) {
+    for (const task_part& x : t.params().parts) {
         rewrite_update(t, read, at(x.reads), write, at(x.writes), x.state);
         read = at(x.reads);
         write = at(x.writes);
@@ -264,11 +264,11 @@ TESSERA_INLINE void binder::rewrite_update(task& t) {
 
 TESSERA_INLINE void binder::rewrite_update(task& t, std::size_t read, std::size_t read_end, std::size_t write,
                                            std::size_t write_end, int state) {
-    const int first = t.kind == task_kind::norm ? t.reads[read] : t.writes[write];
+    const int first = t.kind() == task_kind::norm ? t.reads[read] : t.writes[write];
     for (std::size_t i = write; i < write_end; ++i) {
         const int w = t.writes[i];
-        if (t.kind == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
-            tile_at(w).format = t.counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
+        if (t.kind() == task_kind::reduce && tile_at(w).kind != tile_kind::scalar) {
+            tile_at(w).format = t.params().counted_elsewhere.empty() ? parameter_format(tile_at(first)) : format::plain;
             set_size(w);
         }
     }

@@ -8,12 +8,12 @@
 namespace tessera::host::detail {
 
 TESSERA_INLINE copy_job::copy_job(const plan& p, const task& t, const addresses& where)
-    : how_(t.reduce), clear_(t.clear) {
+    : how_(t.copy().reduce), clear_(t.copy().clear) {
     const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
     to_ = where[t.writes[0]];
     type_ = target.type;
     bytes_ = static_cast<std::size_t>(target.bytes);
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
         box_copy b(s.region, source.region, target.region);
         if (target.format != format::plain) {
@@ -89,12 +89,13 @@ TESSERA_INLINE kernels::formulas::update_numbers<float> numbers_of_step(const up
 }
 
 TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addresses& where, const update_rule& how)
-    : how_(how), reduces_(t.kind == task_kind::reduce), scale_(t.scale) {
-    const bool takes_norms = t.kind == task_kind::norm;
+    : how_(how), reduces_(t.kind() == task_kind::reduce), scale_(t.params().scale) {
+    const bool takes_norms = t.kind() == task_kind::norm;
     const tile& target = p.tiles[static_cast<std::size_t>(takes_norms ? t.reads[0] : t.writes[0])];
-    slice_ = target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice) : slice_of(target, t);
+    slice_ = target.slices > 1 ? even_part(target.region.volume(), t.params().slices, t.params().slice)
+                               : slice_of(target, t);
     region_ = target.region;
-    counted_ = t.counted_elsewhere;
+    counted_ = t.params().counted_elsewhere;
     for (int r : t.reads) {
         const tile& x = p.tiles[static_cast<std::size_t>(r)];
         if (x.kind == tile_kind::parameter_gradient) {
@@ -112,14 +113,14 @@ TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addres
         measures_ = reinterpret_cast<const float*>(where[t.reads[0]]) + slice_of(target, t).begin;
         elements_ = slice_of(target, t).size();
     }
-    for (int n : t.layer_norms) {
+    for (int n : t.params().layer_norms) {
         layer_norms_.push_back(reinterpret_cast<double*>(where[n]));
     }
-    for (int n : t.norms) {
+    for (int n : t.params().norms) {
         norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[static_cast<std::size_t>(n)].tensor});
     }
-    spans_.push_back({t.parameter, elements_});
-    state_ = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
+    spans_.push_back({t.params().parameter, elements_});
+    state_ = t.params().state >= 0 ? reinterpret_cast<float*>(where[t.params().state]) : nullptr;
 }
 
 TESSERA_INLINE bool update_job::join(const update_job& next) {
@@ -283,7 +284,7 @@ TESSERA_INLINE kernels::update_squares update_job::squares_not_counted(const run
 TESSERA_INLINE message_job::message_job(const plan& p, const task& t, const graph_view& g, const addresses& where,
                                         const optimizer& how) {
     for_each_part(t, [&](const task& one) {
-        passes_.emplace_back(new update_job(p, one, where, rule_for(how, g, one.parameter)));
+        passes_.emplace_back(new update_job(p, one, where, rule_for(how, g, one.params().parameter)));
     });
     std::sort(passes_.begin(), passes_.end(),
               [](const auto& a, const auto& b) { return std::less<>()(a->target(), b->target()); });

@@ -19,7 +19,7 @@ TESSERA_INLINE void backend::from_plain(const tile& t, const float* from, std::b
 
 TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
     const task& t = p.tasks[static_cast<std::size_t>(index)];
-    switch (t.kind) {
+    switch (t.kind()) {
     case task_kind::compute:
         return prepare_compute(p, t, g, where);
     case task_kind::copy:
@@ -66,11 +66,11 @@ TESSERA_INLINE runnable backend::prepare_compute(const plan& p, const task& t, c
     j.call = call_of(p, t, g, j.d);
     j.row = &row_for<float>(record_of(j.call.attributes), rows_);
     for (int o = 0; o < max_operands; ++o) {
-        if (t.value[o] >= 0) {
-            j.call.value[o].data = where[t.value[o]];
+        if (t.compute().value[o] >= 0) {
+            j.call.value[o].data = where[t.compute().value[o]];
         }
-        if (t.gradient[o] >= 0) {
-            j.call.gradient[o].data = where[t.gradient[o]];
+        if (t.compute().gradient[o] >= 0) {
+            j.call.gradient[o].data = where[t.compute().gradient[o]];
         }
     }
     add_rounded(j, p, t);
@@ -106,8 +106,8 @@ TESSERA_INLINE void backend::add_rounded(compute_job& j, const plan& p, const ta
         return false;
     };
     for (int o = 0; o < j.d.operands.size(); ++o) {
-        const int value = t.value[o];
-        const int gradient = t.gradient[o];
+        const int value = t.compute().value[o];
+        const int gradient = t.compute().gradient[o];
         if (value >= 0 && p.tiles[static_cast<std::size_t>(value)].type == element::bf16) {
             j.rounded.add(j.call.value[o], true, writes(value));
         } else if (value >= 0 && j.d.operands[o].kind == operand_kind::parameter && j.row->rounds_parameters &&
@@ -126,9 +126,9 @@ TESSERA_INLINE runnable backend::prepare_copy(const plan& p, const task& t, cons
     j.to = where[t.writes[0]];
     j.bytes = target.elements * bytes_of(target.type);
     j.type = target.type;
-    j.clear = t.clear;
-    j.how = t.reduce;
-    for (const copy_segment& s : t.segments) {
+    j.clear = t.copy().clear;
+    j.how = t.copy().reduce;
+    for (const copy_segment& s : t.copy().segments) {
         const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
         j.boxes.emplace_back(s.region, source.region, target.region);
         j.from.push_back(where[s.source]);
@@ -156,7 +156,7 @@ TESSERA_INLINE runnable backend::prepare_update(const plan& p, const task& t, co
     std::deque<update_job>& jobs = keep(&prepared::updates, where);
     for_each_part(t, [&](const task& one) {
         fill(jobs.emplace_back(), p, one, where);
-        jobs.back().how = rule_for(optimizer_, g, one.parameter);
+        jobs.back().how = rule_for(optimizer_, g, one.params().parameter);
     });
     return {[](void* all, const run_state& run) {
                 for (update_job& u : *static_cast<std::deque<update_job>*>(all)) {
@@ -167,40 +167,40 @@ TESSERA_INLINE runnable backend::prepare_update(const plan& p, const task& t, co
 }
 
 TESSERA_INLINE void backend::fill(update_job& j, const plan& p, const task& t, const addresses& where) const {
-    const bool norm = t.kind == task_kind::norm;
+    const bool norm = t.kind() == task_kind::norm;
     const int weights = norm ? t.reads[0] : t.writes[0];
     const tile& target = p.tiles[static_cast<std::size_t>(weights)];
     j.region = target.region;
-    j.first =
-        target.slices > 1 ? even_part(target.region.volume(), t.slices, t.slice).begin : slice_of(target, t).begin;
+    j.first = target.slices > 1 ? even_part(target.region.volume(), t.params().slices, t.params().slice).begin
+                                : slice_of(target, t).begin;
     j.sum.resize(static_cast<std::size_t>(slice_of(target, t).size()));
-    j.scale = t.scale;
-    j.reduce_only = t.kind == task_kind::reduce;
-    j.counted = t.counted_elsewhere;
+    j.scale = t.params().scale;
+    j.reduce_only = t.kind() == task_kind::reduce;
+    j.counted = t.params().counted_elsewhere;
     for (int r : t.reads) {
         if (p.tiles[static_cast<std::size_t>(r)].kind == tile_kind::parameter_gradient) {
             j.gradients.push_back(reinterpret_cast<const float*>(where[r]) +
                                   slice_of(p.tiles[static_cast<std::size_t>(r)], t).begin);
         }
     }
-    for (int n : t.norms) {
+    for (int n : t.params().norms) {
         j.norms.push_back(reinterpret_cast<double*>(where[n]));
         j.normed.push_back(p.tiles[static_cast<std::size_t>(n)].tensor);
     }
-    for (int n : t.layer_norms) {
+    for (int n : t.params().layer_norms) {
         j.layer_norms.push_back(reinterpret_cast<double*>(where[n]));
     }
     if (norm) {
         j.measures = reinterpret_cast<const float*>(where[weights]) + slice_of(target, t).begin;
     }
-    j.parameter = t.parameter;
+    j.parameter = t.params().parameter;
     for (int w : t.writes) {
         if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
             j.weights.push_back(reinterpret_cast<float*>(where[w]) +
                                 slice_of(p.tiles[static_cast<std::size_t>(w)], t).begin);
         }
     }
-    j.state = t.state >= 0 ? reinterpret_cast<float*>(where[t.state]) : nullptr;
+    j.state = t.params().state >= 0 ? reinterpret_cast<float*>(where[t.params().state]) : nullptr;
 }
 
 TESSERA_INLINE bool backend::is_counted(const update_job& u, index_t flat) {

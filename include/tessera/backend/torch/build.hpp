@@ -32,7 +32,9 @@ private:
     void compute_lines(int op);
 
     void take_state(int op, const task& t, shard_text& s);
-    bool is_first_replica(int op, const task& t) const { return t.ranges[statistics_loop(in_.desc(op))].begin == 0; }
+    bool is_first_replica(int op, const task& t) const {
+        return t.compute().ranges[statistics_loop(in_.desc(op))].begin == 0;
+    }
 
     void add_dropout(int op, const task& t, const shard_text& s);
 

@@ -43,20 +43,22 @@ TESSERA_INLINE shard_text builder::text_of_shard(int op, const task& t, int numb
     s.g = &g_;
     s.op = op;
     s.d = &in_.desc(op);
-    s.ranges = t.ranges;
-    s.first_part = t.first_part;
-    s.samples = t.samples > 0 ? t.samples : out_.batch / out_.micro_batches;
+    s.ranges = t.compute().ranges;
+    s.first_part = t.compute().first_part;
+    s.samples = t.compute().samples > 0 ? t.compute().samples : out_.batch / out_.micro_batches;
     s.micro_batches = out_.micro_batches;
     s.name = names_[at(op)];
     s.number = number;
     s.out = numbered(s.name, number);
     for (int o = 0; o < s.d->operands.size(); ++o) {
         const operand& x = s.d->operands[o];
-        s.region.push_back(t.value[o] >= 0 ? tile_at(t.value[o]).region : region(*s.d, o, t.ranges));
-        s.value.push_back(x.kind == operand_kind::parameter && t.value[o] >= 0
-                              ? taken_parameter(op, parameter_text(t.value[o]))
-                          : t.value[o] >= 0 && x.kind != operand_kind::state ? value(stage_of(op), t.value[o])
-                                                                             : std::string());
+        s.region.push_back(t.compute().value[o] >= 0 ? tile_at(t.compute().value[o]).region
+                                                     : region(*s.d, o, t.compute().ranges));
+        s.value.push_back(x.kind == operand_kind::parameter && t.compute().value[o] >= 0
+                              ? taken_parameter(op, parameter_text(t.compute().value[o]))
+                          : t.compute().value[o] >= 0 && x.kind != operand_kind::state
+                              ? value(stage_of(op), t.compute().value[o])
+                              : std::string());
     }
     return s;
 }
@@ -87,8 +89,8 @@ TESSERA_INLINE void builder::view_lines(int op) {
         task t; // of which a view has none
         t.device = made.device;
         const int input = in_.desc(op).find_operand(operand_kind::input, 0);
-        t.value[input] = made.alias;
-        t.value[in_.desc(op).output()] = v;
+        t.mutable_compute().value[input] = made.alias;
+        t.mutable_compute().value[in_.desc(op).output()] = v;
         shard_text s = text_of_shard(op, t, counts[at(made.device)]++);
         add_operator(op, s, made.device, v);
     }
@@ -97,15 +99,15 @@ TESSERA_INLINE void builder::view_lines(int op) {
 TESSERA_INLINE void builder::compute_lines(int op) {
     const description& d = in_.desc(op);
     const std::vector<int>& all = tables_.computes[at(op)];
-    if (!all.empty() && plan_.tasks[at(all[0])].last_nest + 1 == d.nests.size() &&
-        plan_.tasks[at(all[0])].first_nest == 0) {
+    if (!all.empty() && plan_.tasks[at(all[0])].compute().last_nest + 1 == d.nests.size() &&
+        plan_.tasks[at(all[0])].compute().first_nest == 0) {
         std::vector<int> counts(at(out_.ranks), 0);
         for (const int c : all) {
             const task& t = plan_.tasks[at(c)];
             shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
             take_state(op, t, s);
             add_dropout(op, t, s);
-            add_operator(op, s, t.device, t.value[d.output()]);
+            add_operator(op, s, t.device, t.compute().value[d.output()]);
         }
         return;
     }
@@ -120,7 +122,7 @@ TESSERA_INLINE void builder::compute_lines(int op) {
 
 TESSERA_INLINE void builder::take_state(int op, const task& t, shard_text& s) {
     const int running = s.d->running_state();
-    if (running >= 0 && (t.samples == 0 || is_first_replica(op, t))) {
+    if (running >= 0 && (t.compute().samples == 0 || is_first_replica(op, t))) {
         s.value[at(running)] = state_text(op, running, t);
     }
 }
@@ -134,7 +136,7 @@ TESSERA_INLINE void builder::add_dropout(int op, const task& t, const shard_text
         out_.dropouts.push_back(
             {s.name, g_.number_of(op), dropped_percent(s.attributes()), unit, s.output_extents(), {}});
     }
-    out_.dropouts.back().shards.push_back({t.device, s.output_region(), t.value[s.d->output()]});
+    out_.dropouts.back().shards.push_back({t.device, s.output_region(), t.compute().value[s.d->output()]});
 }
 
 TESSERA_INLINE void builder::nest_lines(int op, int k) {
@@ -146,7 +148,7 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
     std::vector<piece> pieces;
     for (const int c : tables_.computes[at(op)]) {
         const task& t = plan_.tasks[at(c)];
-        if (t.first_nest != k) {
+        if (t.compute().first_nest != k) {
             continue;
         }
         shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
@@ -157,8 +159,10 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
         std::string why;
         const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
         why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
-        values_[at(stage)][t.value[made]] = last ? stored(stage, t.device, name, t.value[made]) : name;
-        pieces.push_back({tile_at(t.value[made]).region, t.device, tile_at(t.value[made]).part, t.value[made]});
+        values_[at(stage)][t.compute().value[made]] =
+            last ? stored(stage, t.device, name, t.compute().value[made]) : name;
+        pieces.push_back({tile_at(t.compute().value[made]).region, t.device, tile_at(t.compute().value[made]).part,
+                          t.compute().value[made]});
     }
     if (!last) {
         exchange_intermediates(op, k, pieces);
@@ -176,8 +180,8 @@ TESSERA_INLINE void builder::exchange_intermediates(int op, int k, const std::ve
         (d.operands[made].differentiable || g_.is_loss(op)) && !x.largest && carries_gradient(g_.ops[op].output);
     for (const int c : tables_.computes[at(op)]) {
         const task& t = plan_.tasks[at(c)];
-        const int needed = t.value[made];
-        if (t.first_nest <= k || needed < 0 || !value(x.to_stage, needed).empty()) {
+        const int needed = t.compute().value[made];
+        if (t.compute().first_nest <= k || needed < 0 || !value(x.to_stage, needed).empty()) {
             continue;
         }
         const std::size_t before = x.targets.size();

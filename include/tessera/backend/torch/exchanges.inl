@@ -33,7 +33,7 @@ TESSERA_INLINE void exchanges::bring_inputs(int op) {
         }
         exchange_table& x = same->second;
         const int to = place(x.targets, {t.device, tile_at(target).region, target});
-        for (const copy_segment& seg : t.segments) {
+        for (const copy_segment& seg : t.copy().segments) {
             const tile& from = tile_at(seg.source);
             if (from.device < 0) {
                 x.kind = "take";
@@ -95,7 +95,7 @@ TESSERA_INLINE std::vector<int> exchanges::read_tiles(int op, int slot) {
     };
     const int o = in_.desc(op).find_operand(operand_kind::input, slot);
     for (const int c : tables_.computes[at(op)]) {
-        add(plan_.tasks[at(c)].value[o]);
+        add(plan_.tasks[at(c)].compute().value[o]);
     }
     for (const int v : tables_.views[at(op)]) {
         add(tile_at(v).alias);

@@ -95,7 +95,7 @@ TESSERA_INLINE std::string places::parameter_text(int tile) const {
 }
 
 TESSERA_INLINE std::string places::state_text(int op, int which, const task& t) {
-    const box own = region(in_.desc(op), which, t.ranges);
+    const box own = region(in_.desc(op), which, t.compute().ranges);
     const int parameter = g_.ops[op].parameters[in_.desc(op).operands[which].slot];
     for (const located_tile& h : out_.parameters[at(parameter)].homes) {
         if (h.rank == t.device && h.region == own && followed_.insert(h.tile).second) {

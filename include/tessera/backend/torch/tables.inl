@@ -14,8 +14,8 @@ TESSERA_INLINE tile_tables::tile_tables(const plan& p, const graph_view& g)
         if (t.micro_batch != 0 || t.what != pass::forward) {
             continue;
         }
-        auto& list = t.kind == task_kind::copy ? copies : computes;
-        if (t.kind == task_kind::copy || t.kind == task_kind::compute) {
+        auto& list = t.kind() == task_kind::copy ? copies : computes;
+        if (t.kind() == task_kind::copy || t.kind() == task_kind::compute) {
             list[static_cast<std::size_t>(t.op)].push_back(i);
         }
     }

@@ -9,9 +9,9 @@ namespace tessera {
 
 TESSERA_INLINE gradient_compression::gradient_compression(const plan& p, const task& t, const addresses& where)
     : how_(p.compress), gradient_(reinterpret_cast<const float*>(where[t.reads[0]])),
-      residual_(reinterpret_cast<float*>(where[t.state])), words_(where[t.writes[0]]),
+      residual_(reinterpret_cast<float*>(where[t.params().state])), words_(where[t.writes[0]]),
       room_(t.scratch >= 0 ? where[t.scratch] : nullptr),
-      elements_(p.tiles[static_cast<std::size_t>(t.state)].elements) {}
+      elements_(p.tiles[static_cast<std::size_t>(t.params().state)].elements) {}
 
 TESSERA_INLINE void gradient_compression::run() {
     codes::compress(how_, gradient_, residual_, elements_, words_, reinterpret_cast<std::int32_t*>(room_));

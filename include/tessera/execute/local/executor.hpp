@@ -514,10 +514,10 @@ private:
         const auto named = [&](int position) {
             const task& t = plan_.tasks[static_cast<std::size_t>(all[static_cast<std::size_t>(position)])];
             return "task " + std::to_string(position + 1) + " of " + std::to_string(all.size()) + " (" +
-                   (t.kind == task_kind::compute ? to_text(t.what) : to_text(t.kind)) +
-                   (t.op >= 0          ? " of " + names_[static_cast<std::size_t>(t.op)]
-                    : t.parameter >= 0 ? " of parameter " + std::to_string(t.parameter)
-                                       : "") +
+                   (t.kind() == task_kind::compute ? to_text(t.what) : to_text(t.kind())) +
+                   (t.op >= 0                   ? " of " + names_[static_cast<std::size_t>(t.op)]
+                    : t.params().parameter >= 0 ? " of parameter " + std::to_string(t.params().parameter)
+                                                : "") +
                    ")";
         };
         const int now = done_[static_cast<std::size_t>(list)].value.load();

@@ -190,7 +190,7 @@ std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.mos
         task_timing row;
         row.task = static_cast<int>(i);
         row.what = detail::key_of_task(op.network(), tasks[i]);
-        row.kind = to_text(tasks[i].kind);
+        row.kind = to_text(tasks[i].kind());
         row.device = tasks[i].device;
         row.measured = timing_of(std::move(seconds[i]));
         row.predicted = predicted != nullptr ? static_cast<double>(predicted->nanoseconds_of(i)) * 1e-9 : 0;

@@ -164,8 +164,8 @@ private:
             for (int w : t.writes) {
                 p.tiles[static_cast<std::size_t>(p.root(w))].keep = true;
             }
-            if (t.workspace >= 0) {
-                p.tiles[static_cast<std::size_t>(p.root(t.workspace))].keep = true;
+            if (t.compute().workspace >= 0) {
+                p.tiles[static_cast<std::size_t>(p.root(t.compute().workspace))].keep = true;
             }
         }
         finish(view(), p);

@@ -51,8 +51,8 @@ TESSERA_INLINE void add_tiles(const graph_view& g, const plan& p, const std::vec
         owner[i] = owner_of(g, p, p.tiles[i], first_user);
     }
     for (const task& t : p.tasks) {
-        if (t.workspace >= 0) {
-            owner[static_cast<std::size_t>(t.workspace)] = t.op;
+        if (t.compute().workspace >= 0) {
+            owner[static_cast<std::size_t>(t.compute().workspace)] = t.op;
         }
     }
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
@@ -79,7 +79,7 @@ TESSERA_INLINE void add_times(const plan& p, const simulation::timeline& when, n
         const task& t = p.tasks[i];
         if (t.op >= 0) {
             layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
-            (t.kind == task_kind::compute ? x.device_compute : x.device_other)[static_cast<std::size_t>(t.device)] +=
+            (t.kind() == task_kind::compute ? x.device_compute : x.device_other)[static_cast<std::size_t>(t.device)] +=
                 when.tasks[i].end - when.tasks[i].start;
         }
     }
@@ -124,7 +124,7 @@ TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, con
         s.layers.push_back(std::move(x));
     }
     for (const task& t : p.tasks) {
-        if (t.kind == task_kind::compute) {
+        if (t.kind() == task_kind::compute) {
             layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
             const index_t flops = simulation::flops_of(described[static_cast<std::size_t>(t.op)], t);
             x.step_flops += flops;

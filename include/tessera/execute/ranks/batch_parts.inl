@@ -23,11 +23,11 @@ TESSERA_INLINE void require_own_samples(const plan& p, const process_group* grou
             }
         };
         for (const int r : t.reads) {
-            if (t.kind != task_kind::copy) {
+            if (t.kind() != task_kind::copy) {
                 require(r, p.tiles[static_cast<std::size_t>(r)].region);
             }
         }
-        for (const copy_segment& s : t.segments) {
+        for (const copy_segment& s : t.copy().segments) {
             require(s.source, s.region);
         }
     }

@@ -158,8 +158,8 @@ TESSERA_INLINE int report_writer::label(const task& t, int count) {
     std::string text = text_of_task(r_, t);
     if (count > 1) {
         text += ", " + std::to_string(count) + " slices together";
-    } else if (t.slices > 1) {
-        text += ", slice " + std::to_string(t.slice);
+    } else if (t.params().slices > 1) {
+        text += ", slice " + std::to_string(t.params().slice);
     } else {
         text += ", shard " + std::to_string(t.shard_number);
     }

@@ -30,7 +30,7 @@ TESSERA_INLINE shown_run simulated_run(const graph_view& g, const strategy& s, c
 namespace tessera::io::detail {
 
 TESSERA_INLINE activity_kind kind_of(const task& t, bool in_group) {
-    switch (t.kind) {
+    switch (t.kind()) {
     case task_kind::gather:
     case task_kind::average:
     case task_kind::decompress:
@@ -57,10 +57,10 @@ TESSERA_INLINE activity_kind kind_of(const task& t, bool in_group) {
 
 TESSERA_INLINE std::string text_of_task(const shown_run& r, const task& t) {
     const std::string name = t.op < 0 ? std::string("-") : r.names[static_cast<std::size_t>(t.op)];
-    const bool plain = t.kind == task_kind::compute || (t.kind == task_kind::update && t.what == pass::update);
+    const bool plain = t.kind() == task_kind::compute || (t.kind() == task_kind::update && t.what == pass::update);
     const std::string more =
-        t.parts.empty() ? "" : " and of " + std::to_string(t.parts.size() - 1) + " parameters more";
-    return (plain ? "" : std::string(to_text(t.kind)) + " for ") + name + " " + to_text(t.what) + more;
+        t.params().parts.empty() ? "" : " and of " + std::to_string(t.params().parts.size() - 1) + " parameters more";
+    return (plain ? "" : std::string(to_text(t.kind())) + " for ") + name + " " + to_text(t.what) + more;
 }
 
 TESSERA_INLINE bool has_row_beside(const shown_run& r, int device) {
@@ -70,7 +70,7 @@ TESSERA_INLINE bool has_row_beside(const shown_run& r, int device) {
 TESSERA_INLINE int measured_row(const shown_run& r, const task& t) {
     const bool in_turn = r.on->class_of(t.device).copies_in_turn;
     const bool beside =
-        in_turn ? t.stream != task_stream::compute : t.kind != task_kind::compute; // a queue stands there too
+        in_turn ? t.stream != task_stream::compute : t.kind() != task_kind::compute; // a queue stands there too
     return beside ? 1 : 0;
 }
 

@@ -32,8 +32,8 @@ TESSERA_INLINE void update_copies(const lowering_input& in, const network_places
     for (std::size_t i = 0; i < copies.size(); ++i) {
         task& t = add_task(out, task_kind::update, in.first_user[at(parameter)], pass::update, static_cast<int>(i),
                            copies[i].device);
-        t.parameter = parameter;
-        t.scale = static_cast<double>(copies.size());
+        t.mutable_params().parameter = parameter;
+        t.mutable_params().scale = static_cast<double>(copies.size());
         t.reads = own[i];
         t.writes = {copies[i].tile};
     }
@@ -49,10 +49,10 @@ TESSERA_INLINE void average_copies(const lowering_input& in, synchronization_pla
         for (int i = 0; i < members; ++i) {
             const int device = copies[at(i)].device;
             task& t = add_task(out, task_kind::average, in.first_user[at(parameter)], pass::update, i, device);
-            t.parameter = parameter;
-            t.slice = i;
-            t.slices = members;
-            t.message = message;
+            t.mutable_params().parameter = parameter;
+            t.mutable_params().slice = i;
+            t.mutable_params().slices = members;
+            t.mutable_params().message = message;
             for (const piece& c : copies) {
                 t.reads.push_back(c.tile);
             }

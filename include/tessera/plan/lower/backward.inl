@@ -174,12 +174,12 @@ TESSERA_INLINE void backward_nest(const lowering_input& in, network_places& net,
             }
         }
         task& t = add_compute(in, out, op, what, number, s, k, k);
-        t.emits = own;
+        t.mutable_compute().emits = own;
         t.reads = std::move(read_list);
         t.writes = std::move(write_list);
         for (int o = 0; o < max_operands; ++o) {
-            t.value[o] = o < d.operands.size() ? value[o] : -1;
-            t.gradient[o] = o < d.operands.size() ? gradient[o] : -1;
+            t.mutable_compute().value[o] = o < d.operands.size() ? value[o] : -1;
+            t.mutable_compute().gradient[o] = o < d.operands.size() ? gradient[o] : -1;
         }
         for (const auto& [to, from] : sums) {
             add_sum(out, op, pass::backward_weight, number, s.device, {to, from}, to);

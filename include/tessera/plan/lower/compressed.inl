@@ -35,11 +35,11 @@ TESSERA_INLINE int add_compression(const lowering_input& in, synchronization_pla
     const int code = add_tile(out, tile_kind::code, parameter, out[source].region, device, element::f32);
     out[code].elements = out.p.compress.words(volume);
     task& t = add_task(out, task_kind::compress, in.first_user[at(parameter)], pass::update, number, device);
-    t.parameter = parameter;
-    t.how = exchange::all_reduce;
+    t.mutable_params().parameter = parameter;
+    t.mutable_params().how = exchange::all_reduce;
     t.reads = {source};
     t.writes = {code};
-    t.state = residual;
+    t.mutable_params().state = residual;
     t.late = in.sums_late();
     const index_t room = out.p.compress.scratch_bytes(volume);
     t.scratch = room > 0 ? add_scratch(out.p, device, room) : -1;
@@ -65,9 +65,9 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
             sums.push_back(sum_tile(sync, out, x.what.parameter, x.copies[at(i)]));
         }
         task& t = add_task(out, task_kind::decompress, in.first_user[at(parameter)], pass::update, i, device);
-        t.parameter = parameter;
-        t.how = exchange::all_reduce;
-        t.message = sent.message;
+        t.mutable_params().parameter = parameter;
+        t.mutable_params().how = exchange::all_reduce;
+        t.mutable_params().message = sent.message;
         t.late = in.sums_late();
         arrived.emplace_back();
         for (std::size_t k = 0; k < sent.slices.size(); ++k) {
@@ -75,7 +75,7 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
             t.reads.insert(t.reads.end(), sent_codes[k].begin(), sent_codes[k].end());
             t.writes.push_back(sums[k]);
             if (sent.slices.size() > 1) {
-                t.parts.push_back(
+                t.mutable_params().parts.push_back(
                     {x.what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
             }
             for (const int code : sent_codes[k]) {

@@ -16,13 +16,13 @@ TESSERA_INLINE void add_reduce(const lowering_input& in, synchronization_places&
         norms.push_back(add_tile(out, tile_kind::scalar, all[i].of->what.parameter, box{}, x.device, element::f64));
     }
     task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, x.shard_number, x.device);
-    t.parameter = parameter;
-    t.slice = x.slice;
-    t.slices = x.slices;
-    t.how = sent.how;
-    t.message = sent.message;
+    t.mutable_params().parameter = parameter;
+    t.mutable_params().slice = x.slice;
+    t.mutable_params().slices = x.slices;
+    t.mutable_params().how = sent.how;
+    t.mutable_params().message = sent.message;
     t.late = in.sums_late();
-    t.norms = norms;
+    t.mutable_params().norms = norms;
     sync.norms.insert(sync.norms.end(), norms.begin(), norms.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const message_sum& sum = all[i];
@@ -32,7 +32,7 @@ TESSERA_INLINE void add_reduce(const lowering_input& in, synchronization_places&
             t.writes.push_back(norms[i]);
         }
         if (all.size() > 1) {
-            t.parts.push_back(
+            t.mutable_params().parts.push_back(
                 {sum.of->what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
         }
         const index_t size = even_part(sum.of->copies[0].region.volume(), x.slices, x.slice).size();

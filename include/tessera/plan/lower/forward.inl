@@ -92,7 +92,7 @@ TESSERA_INLINE void forward_nests(const lowering_input& in, network_places& net,
         }
         task& t = add_compute(in, out, op, what, static_cast<int>(i), s, first, last);
         for (int o = 0; o < d.operands.size(); ++o) {
-            t.value[o] = value[o];
+            t.mutable_compute().value[o] = value[o];
             if (has(written, o)) {
                 t.writes.push_back(value[o]);
             } else if (has(read, o)) {

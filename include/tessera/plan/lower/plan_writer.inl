@@ -40,7 +40,7 @@ TESSERA_INLINE int add_intermediate(const lowering_input& in, plan_writer& out, 
 
 TESSERA_INLINE task& add_task(plan_writer& out, task_kind kind, int op, pass what, int shard_number, int device) {
     task t;
-    t.kind = kind;
+    t.become(kind);
     t.op = op;
     t.what = what;
     t.shard_number = shard_number;
@@ -55,13 +55,13 @@ TESSERA_INLINE task& add_compute(const lowering_input& in, plan_writer& out, int
                                  const shard& s, int first, int last) {
     const description& d = in.desc(op);
     task& t = add_task(out, task_kind::compute, op, what, number, s.device);
-    t.first_nest = first;
-    t.last_nest = last;
-    t.first_part = is_first_part(s, d) && s.part == 0;
+    t.mutable_compute().first_nest = first;
+    t.mutable_compute().last_nest = last;
+    t.mutable_compute().first_part = is_first_part(s, d) && s.part == 0;
     for (int l = 0; l < max_loops; ++l) {
-        t.ranges[l] = s.ranges[l];
+        t.mutable_compute().ranges[l] = s.ranges[l];
     }
-    t.samples = in.takes_own_statistics(op) ? s.ranges[statistics_loop(d)].size() : 0;
+    t.mutable_compute().samples = in.takes_own_statistics(op) ? s.ranges[statistics_loop(d)].size() : 0;
     return t;
 }
 
@@ -71,7 +71,7 @@ TESSERA_INLINE void add_copy(plan_writer& out, int op, pass what, int from, int 
     task& copy = add_task(out, task_kind::copy, op, what, 0, out[to].device);
     copy.writes = {to};
     copy.reads = {from};
-    copy.segments.push_back({from, out[to].region, true});
+    copy.mutable_copy().segments.push_back({from, out[to].region, true});
 }
 
 TESSERA_INLINE int add_sum(plan_writer& out, int op, pass what, int shard_number, int device,

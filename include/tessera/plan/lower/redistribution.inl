@@ -36,12 +36,12 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
     }
     out[t].part = x.part;
     task& copy = add_task(out, task_kind::copy, op, what, 0, x.device);
-    copy.clear = plan_of.clear;
-    copy.reduce = from.reduce;
+    copy.mutable_copy().clear = plan_of.clear;
+    copy.mutable_copy().reduce = from.reduce;
     copy.writes.push_back(t);
     for (const segment& seg : plan_of.segments) {
         const piece& source = sources[at(seg.source)];
-        copy.segments.push_back({source.tile, seg.region, seg.first});
+        copy.mutable_copy().segments.push_back({source.tile, seg.region, seg.first});
         copy.reads.push_back(source.tile);
     }
     out.p.moved_bytes += bytes_received(plan_of, sources, x.device, bytes_of(x.type));

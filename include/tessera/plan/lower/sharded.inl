@@ -138,10 +138,10 @@ TESSERA_INLINE int whole_parameter(const lowering_input& in, network_places& net
         }
         const int made = add_intermediate(in, out, tile_kind::intermediate, op, which, region, s.device, element::f32);
         task& t = add_task(out, task_kind::gather, op, what, s.part, s.device);
-        t.parameter = parameter;
+        t.mutable_params().parameter = parameter;
         t.reads = slices;
         t.writes = {made};
-        t.message = message;
+        t.mutable_params().message = message;
         for (const int r : slices) {
             out.p.moved_bytes += out[r].device == s.device ? 0 : out[r].elements * bytes_of(element::f32);
         }

@@ -16,10 +16,10 @@ TESSERA_INLINE void add_running(const lowering_input& in, plan_writer& out, int 
                                 const running_update& x) {
     const description& d = in.desc(op);
     task& t = add_compute(in, out, op, pass::update, x.shard_number, s, 0, 0);
-    t.value[d.find_operand(operand_kind::intermediate, 0)] = x.source;
-    t.value[d.find_operand(operand_kind::state, 2)] = x.target;
-    t.samples = x.samples;
-    t.running = x.target;
+    t.mutable_compute().value[d.find_operand(operand_kind::intermediate, 0)] = x.source;
+    t.mutable_compute().value[d.find_operand(operand_kind::state, 2)] = x.target;
+    t.mutable_compute().samples = x.samples;
+    t.mutable_compute().running = x.target;
     t.reads = {x.source, x.target};
     t.writes = {x.target};
 }

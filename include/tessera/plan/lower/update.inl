@@ -82,12 +82,12 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
     const reduced_slice& first = all[0];
     const int user = in.first_user[at(first.parameter)];
     task& t = add_task(out, task_kind::update, user, pass::update, number, first.device);
-    t.parameter = first.parameter;
-    t.slice = first.slice;
-    t.slices = first.slices;
-    t.state = all.size() == 1 ? states[0] : -1;
-    t.how = first.how;
-    t.message = first.message;
+    t.mutable_params().parameter = first.parameter;
+    t.mutable_params().slice = first.slice;
+    t.mutable_params().slices = first.slices;
+    t.mutable_params().state = all.size() == 1 ? states[0] : -1;
+    t.mutable_params().how = first.how;
+    t.mutable_params().message = first.message;
     t.late = in.sums_late();
     const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait();
     const bool queued = urgent && first.how == exchange::server;
@@ -98,9 +98,10 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
         if (in.layerwise[at(r.parameter)] != 0) {
             const std::vector<int>& own = sync.layer_norms[at(r.parameter)];
             t.reads.insert(t.reads.end(), own.begin(), own.end());
-            if (std::find(t.layer_norms.begin(), t.layer_norms.end(), own[0]) == t.layer_norms.end()) {
-                t.layer_norms.insert(t.layer_norms.end(), own.begin(),
-                                     own.end()); // several regions have one parameter's
+            if (std::find(t.params().layer_norms.begin(), t.params().layer_norms.end(), own[0]) ==
+                t.params().layer_norms.end()) {
+                t.mutable_params().layer_norms.insert(t.params().layer_norms.end(), own.begin(),
+                                                      own.end()); // several regions have one parameter's
             }
         }
         std::vector<int> copies;
@@ -112,11 +113,11 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
         count_moved(out, r.from, r.device, size);
         count_moved(out, copies, r.device, size);
         if (all.size() > 1) {
-            t.parts.push_back(
+            t.mutable_params().parts.push_back(
                 {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
         }
     }
-    t.norms = sync.norms;
+    t.mutable_params().norms = sync.norms;
     t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
 }
 
@@ -211,17 +212,17 @@ TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_pla
             const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
             const int norm = in.clips() ? add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64) : -1;
             task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, i, device);
-            t.parameter = parameter;
-            t.slice = slice;
-            t.slices = slices;
+            t.mutable_params().parameter = parameter;
+            t.mutable_params().slice = slice;
+            t.mutable_params().slices = slices;
             t.reads = from;
             t.writes = {sum};
             if (norm >= 0) {
                 t.writes.push_back(norm);
-                t.norms = {norm};
-                t.counted_elsewhere = overlapping;
+                t.mutable_params().norms = {norm};
+                t.mutable_params().counted_elsewhere = overlapping;
                 if (slices == 1 && i > 0) {
-                    t.counted_elsewhere.push_back(region);
+                    t.mutable_params().counted_elsewhere.push_back(region);
                 }
                 sync.norms.push_back(norm);
             }
@@ -247,14 +248,14 @@ TESSERA_INLINE void take_norms(const lowering_input& in, synchronization_places&
         made.push_back(add_tile(out, tile_kind::scalar, r->parameter, layer_norm_region, r->device, element::f64));
     }
     task& t = add_task(out, task_kind::norm, user, pass::update, number, first.device);
-    t.parameter = first.parameter;
-    t.slice = first.slice;
-    t.slices = first.slices;
-    t.state = all.size() == 1 ? first.state : -1;
+    t.mutable_params().parameter = first.parameter;
+    t.mutable_params().slice = first.slice;
+    t.mutable_params().slices = first.slices;
+    t.mutable_params().state = all.size() == 1 ? first.state : -1;
     t.late = in.sums_late();
-    t.counted_elsewhere = first.counted_elsewhere;
+    t.mutable_params().counted_elsewhere = first.counted_elsewhere;
     t.writes = made;
-    t.layer_norms = made;
+    t.mutable_params().layer_norms = made;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const reduced_slice& r = *all[i];
         int weights = r.copies[0].tile;
@@ -265,11 +266,12 @@ TESSERA_INLINE void take_norms(const lowering_input& in, synchronization_places&
         t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
         count_moved(out, {weights}, r.device, even_part(r.copies[0].region.volume(), r.slices, r.slice).size());
         if (all.size() > 1) {
-            t.parts.push_back({r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(i) + 1, r.state});
+            t.mutable_params().parts.push_back(
+                {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(i) + 1, r.state});
         }
         sync.layer_norms[at(r.parameter)].push_back(made[i]);
     }
-    t.norms = sync.norms;
+    t.mutable_params().norms = sync.norms;
     t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
 }
 

@@ -45,14 +45,15 @@ TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
         by[at(p)] = rule_for(how, g_, p).trust;
     }
     for (const task& whole : p_.tasks) {
-        const bool norm = whole.kind == task_kind::norm;
+        const bool norm = whole.kind() == task_kind::norm;
         bool right = true;
         const auto look = [&](const task& t) {
-            const trust_by wanted = by[at(t.parameter)];
-            right = right && (norm ? wanted != trust_by::none && (t.state >= 0) == (wanted == trust_by::update)
-                                   : t.layer_norms.empty() == (wanted == trust_by::none));
+            const trust_by wanted = by[at(t.params().parameter)];
+            right = right && (norm ? wanted != trust_by::none && (t.params().state >= 0) == (wanted == trust_by::update)
+                                   : t.params().layer_norms.empty() == (wanted == trust_by::none));
         };
-        if (norm || (whole.kind == task_kind::update && (how.is_layerwise() || !whole.layer_norms.empty()))) {
+        if (norm ||
+            (whole.kind() == task_kind::update && (how.is_layerwise() || !whole.params().layer_norms.empty()))) {
             for_each_part(whole, look);
         }
         if (!right) {
@@ -170,44 +171,33 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
 /// Why a task cannot be, or null.
 TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     const int count = static_cast<int>(p_.tiles.size());
-    const auto is_tile = [&](int k) { return k >= 0 && k < count; };
-    const auto none_or_tile = [&](int k) { return k == -1 || is_tile(k); };
-    if (t.kind > task_kind::decompress || t.what > pass::evaluate || t.stream > task_stream::queue ||
-        t.reduce > reducer::max || t.how > exchange::server) {
+    if (t.kind() > task_kind::decompress || t.what > pass::evaluate || t.stream > task_stream::queue ||
+        t.copy().reduce > reducer::max || t.params().how > exchange::server) {
         return "is of no kind, pass, stream or exchange";
     }
     if (t.device < 0 || t.device >= p_.devices || t.step < 0 || t.step >= p_.period || t.micro_batch < 0 ||
         t.micro_batch >= p_.micro_batches) {
         return "is of a device, a step or a micro-batch that does not exist";
     }
-    if (t.op < (t.kind == task_kind::reorder ? -1 : 0) || t.op >= g_.op_count) {
+    if (t.op < (t.kind() == task_kind::reorder ? -1 : 0) || t.op >= g_.op_count) {
         return "is of an operator that does not exist";
     }
-    bool exist =
-        is_in(t.reads, count) && is_in(t.writes, count) && is_in(t.norms, count) && is_in(t.layer_norms, count);
-    for (int o = 0; o < max_operands; ++o) {
-        exist = exist && none_or_tile(t.value[o]) && none_or_tile(t.gradient[o]);
-    }
-    for (const copy_segment& s : t.segments) {
-        exist = exist && is_tile(s.source);
-    }
-    for (const task_part& x : t.parts) {
-        exist = exist && none_or_tile(x.state) && x.parameter >= 0 && x.parameter < g_.parameter_count;
-    }
-    for (const int k : {t.running, t.state, t.scratch, t.workspace, t.flag}) {
-        exist = exist && none_or_tile(k);
+    bool exist = true;
+    t.with_fields([&](const auto& fields) {
+        for_each_tile(
+            fields, [&](int k, const plan_field& facts) { exist = exist && k < count && k >= (facts.none ? -1 : 0); });
+    });
+    const parameter_fields& own = t.params();
+    for (const task_part& x : own.parts) {
+        exist = exist && x.parameter >= 0 && x.parameter < g_.parameter_count;
     }
     if (!exist) {
         return "touches a tile that does not exist";
     }
-    const bool of_parameter = t.kind == task_kind::reduce || t.kind == task_kind::update ||
-                              t.kind == task_kind::gather || t.kind == task_kind::average ||
-                              t.kind == task_kind::norm || t.kind == task_kind::compress ||
-                              t.kind == task_kind::decompress;
-    if (of_parameter ? t.parameter < 0 || t.parameter >= g_.parameter_count : t.parameter != -1 || !t.parts.empty()) {
+    if (t.has_params() && (own.parameter < 0 || own.parameter >= g_.parameter_count)) {
         return "is of a parameter that does not exist";
     }
-    if (t.slices < 1 || t.slice < 0 || t.slice >= t.slices || (!of_parameter && t.slices > 1)) {
+    if (own.slices < 1 || own.slice < 0 || own.slice >= own.slices) {
         return "is of a slice that does not exist";
     }
     if (!parts_fit(p_.tiles, t)) { // all checks after this one look at parts
@@ -219,43 +209,22 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
 }
 
-/// What a kind of task does not use is as it is by itself: a backend or a check that looks at it all the same is not
-/// led astray.
+/// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that looks
+/// at it all the same is not led astray.
 TESSERA_INLINE bool verifier::says_its_own(const task& t) {
-    const bool updates = t.kind == task_kind::update;
-    const bool norm = t.kind == task_kind::norm;
-    const bool reduces = t.kind == task_kind::reduce;
-    if (t.kind != task_kind::compute) {
-        bool none = t.first_nest == 0 && t.last_nest == 0 && t.emits == 0 && t.first_part && t.samples == 0 &&
-                    t.running == -1 && t.workspace == -1;
-        for (const interval& r : t.ranges) {
-            none = none && r == interval{};
-        }
-        for (int o = 0; o < max_operands; ++o) {
-            none = none && t.value[o] == -1 && t.gradient[o] == -1;
-        }
-        if (!none) {
-            return false;
-        }
-    }
-    const bool copies = t.kind == task_kind::copy || (t.segments.empty() && !t.clear && t.reduce == reducer::sum);
-    return copies && (t.state == -1 || updates || norm || t.kind == task_kind::compress) &&
-           (t.norms.empty() || reduces || updates || norm) && (t.layer_norms.empty() || updates || norm) &&
-           (t.counted_elsewhere.empty() || reduces || norm) && (t.scale == 1 || updates);
-}
-
-TESSERA_INLINE bool verifier::is_in(const std::vector<int>& list, int count) {
-    for (const int k : list) {
-        if (k < 0 || k >= count) {
-            return false;
-        }
-    }
-    return true;
+    bool own = true;
+    t.with_own_fields([&](const auto& fields) {
+        static const std::remove_cvref_t<decltype(fields)> usual;
+        for_each_unusual(fields, usual, [&](const char*, const auto&, const plan_field& facts) {
+            own = own && (facts.kinds & bit_of(t.kind())) != 0;
+        });
+    });
+    return own;
 }
 
 /// Scratch memory, and what forward leaves behind, are such memory, on the task's device.
 TESSERA_INLINE bool verifier::scratch_is_one(const task& t) const {
-    for (const int k : {t.scratch, t.workspace}) {
+    for (const int k : {t.scratch, t.compute().workspace}) {
         if (k >= 0 && (p_.tiles[at(k)].kind != tile_kind::scratch || p_.tiles[at(k)].device != t.device)) {
             return false;
         }

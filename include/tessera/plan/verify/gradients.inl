@@ -44,8 +44,8 @@ TESSERA_INLINE bool verifier::gradients() {
         if (!slices_fit(t) || !parts_of(t, sum)) {
             return false;
         }
-        if (t.kind == task_kind::reduce || t.kind == task_kind::sum || t.kind == task_kind::reorder ||
-            t.kind == task_kind::compress || t.kind == task_kind::decompress) {
+        if (t.kind() == task_kind::reduce || t.kind() == task_kind::sum || t.kind() == task_kind::reorder ||
+            t.kind() == task_kind::compress || t.kind() == task_kind::decompress) {
             for (int w : t.writes) {
                 hold(t, w, sum);
             }
@@ -54,29 +54,29 @@ TESSERA_INLINE bool verifier::gradients() {
         if (sum == std::vector<int>{all_parts}) {
             return true;
         }
-        const box& region = p_.tiles[at(t.kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
-        if (t.scale == 1) {
-            return sum == expected(t.parameter, t.step, region) ||
+        const box& region = p_.tiles[at(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+        if (t.params().scale == 1) {
+            return sum == expected(t.params().parameter, t.step, region) ||
                    refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
         }
         for (own_updates& o : own) { // by its own device's alone: all copies together use each once
-            if (o.parameter == t.parameter && o.step == t.step && o.region == region) {
+            if (o.parameter == t.params().parameter && o.step == t.step && o.region == region) {
                 o.parts.insert(o.parts.end(), sum.begin(), sum.end());
                 return true;
             }
         }
-        own.push_back({t.parameter, t.step, region, sum, &whole});
+        own.push_back({t.params().parameter, t.step, region, sum, &whole});
         return true;
     };
     for (const task& t : p_.tasks) {
         const bool of_parameter =
-            (t.kind == task_kind::update || t.kind == task_kind::reduce || t.kind == task_kind::norm ||
-             t.kind == task_kind::compress || t.kind == task_kind::decompress) &&
-            t.parameter >= 0;
+            (t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
+             t.kind() == task_kind::compress || t.kind() == task_kind::decompress) &&
+            t.params().parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
-        const bool adds = t.kind == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
+        const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
                           target->part < 0 && t.reads[0] != t.writes[0];
-        const bool renews = t.kind == task_kind::reorder && !held_[at(p_.root(t.reads[0]))].empty();
+        const bool renews = t.kind() == task_kind::reorder && !held_[at(p_.root(t.reads[0]))].empty();
         if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
             continue;
         }
@@ -100,7 +100,7 @@ TESSERA_INLINE bool verifier::slices_fit(const task& t) {
     for (const std::vector<int>* list : {&t.reads, &t.writes}) {
         for (int k : *list) {
             const tile& x = p_.tiles[at(k)];
-            if (x.slices > 1 && (x.slice != t.slice || x.slices != t.slices)) {
+            if (x.slices > 1 && (x.slice != t.params().slice || x.slices != t.params().slices)) {
                 return refuse(&t, "a task touches another slice than its own");
             }
         }
@@ -165,7 +165,7 @@ TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
         return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].part < 0 &&
                held_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
-                   return x.kind == task_kind::compute &&
+                   return x.kind() == task_kind::compute &&
                           std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
                });
     };

@@ -20,17 +20,17 @@ TESSERA_INLINE bool verifier::moves() {
         }
     }
     for (const task& t : p_.tasks) {
-        if ((t.kind == task_kind::copy && !copy_is_sound(t)) ||
-            (t.kind == task_kind::reorder && !reorder_is_sound(t))) {
+        if ((t.kind() == task_kind::copy && !copy_is_sound(t)) ||
+            (t.kind() == task_kind::reorder && !reorder_is_sound(t))) {
             return false;
         }
-        const bool moves = t.kind != task_kind::compute;
+        const bool moves = t.kind() != task_kind::compute;
         bool touches = false;
         for (int o = 0; o < max_operands && moves; ++o) {
-            touches = touches || t.value[o] >= 0 || t.gradient[o] >= 0;
+            touches = touches || t.compute().value[o] >= 0 || t.compute().gradient[o] >= 0;
         }
-        if (touches || (moves && (t.running >= 0 || t.workspace >= 0 || t.emits != 0)) ||
-            (t.kind != task_kind::copy && !t.segments.empty())) {
+        if (touches || (moves && (t.compute().running >= 0 || t.compute().workspace >= 0 || t.compute().emits != 0)) ||
+            (t.kind() != task_kind::copy && !t.copy().segments.empty())) {
             return refuse(&t, "a task that computes nothing has operands");
         }
     }
@@ -114,7 +114,7 @@ TESSERA_INLINE bool verifier::note_activations() {
     bool any = false;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        any = any || t.fused || t.activates;
+        any = any || t.compute().fused || t.compute().activates;
         for (const int r : t.reads) {
             ++readers[at(r)];
         }
@@ -124,14 +124,14 @@ TESSERA_INLINE bool verifier::note_activations() {
     }
     int fused = 0;
     for (const task& t : p_.tasks) {
-        if (!t.fused) {
-            fused -= t.activates ? 1 : 0;
+        if (!t.compute().fused) {
+            fused -= t.compute().activates ? 1 : 0;
             continue;
         }
-        const bool one = t.kind == task_kind::compute && t.reads.size() == 1 && t.writes.size() == 1 &&
+        const bool one = t.kind() == task_kind::compute && t.reads.size() == 1 && t.writes.size() == 1 &&
                          p_.tiles[at(t.writes[0])].alias == t.reads[0] && readers[at(t.reads[0])] == 1;
         const int before = one ? writer[at(t.reads[0])] : -1;
-        if (before < 0 || !p_.tasks[at(before)].activates || p_.tasks[at(before)].device != t.device) {
+        if (before < 0 || !p_.tasks[at(before)].compute().activates || p_.tasks[at(before)].device != t.device) {
             return refuse(&t, "a task leaves its work to one that does not do it");
         }
         activates_[at(t.writes[0])] = 1;
@@ -151,17 +151,17 @@ TESSERA_INLINE bool verifier::copy_is_sound(const task& t) {
             how = n.write == to.tensor % max_operands && n.reduce == reducer::max ? reducer::max : how;
         }
     }
-    for (std::size_t i = 0; i < t.segments.size(); ++i) {
-        const copy_segment& s = t.segments[i];
+    for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
+        const copy_segment& s = t.copy().segments[i];
         sources.push_back(s.source);
         if (!is_same(p_.tiles[at(s.source)], to)) {
             return refuse(&t, "a copy reads another tensor than it writes, or another part, micro-batch or step of it");
         }
-        if (!s.overwrite && t.reduce != how) {
+        if (!s.overwrite && t.copy().reduce != how) {
             return refuse(&t, "a copy puts parts together in another way than their operator does");
         }
-        const auto before = t.segments.begin() + static_cast<std::ptrdiff_t>(i);
-        if (s.overwrite && std::any_of(t.segments.begin(), before, [&](const copy_segment& other) {
+        const auto before = t.copy().segments.begin() + static_cast<std::ptrdiff_t>(i);
+        if (s.overwrite && std::any_of(t.copy().segments.begin(), before, [&](const copy_segment& other) {
                 return !other.overwrite && !intersect(s.region, other.region).empty();
             })) {
             return refuse(&t, "a copy overwrites what it has added already");

@@ -10,9 +10,9 @@ namespace tessera::detail {
 /// Every computation is one of its operator's, over loops that it has, on operands that are what it takes them for.
 TESSERA_INLINE bool verifier::operands() {
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && !(t.what == pass::update ? running_is_sound(t)
-                                              : is_backward(t.what)  ? gradients_are_sound(t)
-                                                                     : values_are_sound(t))) {
+        if (t.kind() == task_kind::compute && !(t.what == pass::update ? running_is_sound(t)
+                                                : is_backward(t.what)  ? gradients_are_sound(t)
+                                                                       : values_are_sound(t))) {
             return false;
         }
     }
@@ -22,7 +22,8 @@ TESSERA_INLINE bool verifier::operands() {
 /// Its nests and its ranges are ones that the operator has, in the samples of its micro-batch.
 TESSERA_INLINE bool verifier::ranges_are_sound(const task& t) {
     const description& d = desc(t.op);
-    if (t.first_nest < 0 || t.first_nest > t.last_nest || t.last_nest >= d.nests.size()) {
+    if (t.compute().first_nest < 0 || t.compute().first_nest > t.compute().last_nest ||
+        t.compute().last_nest >= d.nests.size()) {
         return refuse(&t, "a computation is of nests that its operator does not have");
     }
     const bool wanted = p_.kind == run_kind::training ? t.what != pass::evaluate : t.what == pass::evaluate;
@@ -32,7 +33,7 @@ TESSERA_INLINE bool verifier::ranges_are_sound(const task& t) {
     const int samples = d.find_loop(loop_name::sample);
     for (int l = 0; l < d.loops.size(); ++l) {
         const interval all = l == samples ? samples_of(t.micro_batch) : interval{0, d.loops[l].extent};
-        if (t.ranges[l].empty() || !all.contains(t.ranges[l])) {
+        if (t.compute().ranges[l].empty() || !all.contains(t.compute().ranges[l])) {
             return refuse(&t, "a computation goes beyond the loops of its operator, or the samples of its micro-batch");
         }
     }
@@ -40,11 +41,11 @@ TESSERA_INLINE bool verifier::ranges_are_sound(const task& t) {
     for (const operand& o : d.operands) {
         additive = additive || o.additive;
     }
-    if (additive && t.first_part != is_first(t.op, t.ranges)) {
+    if (additive && t.compute().first_part != is_first(t.op, t.compute().ranges)) {
         return refuse(&t, "what is added once is added by another part of a sum than the first, or not at all");
     }
     const int own = p_.replica_statistics ? statistics_loop(d) : -1;
-    return t.what == pass::update || t.samples == (own >= 0 ? t.ranges[own].size() : 0) ||
+    return t.what == pass::update || t.compute().samples == (own >= 0 ? t.compute().ranges[own].size() : 0) ||
            refuse(&t, "a computation takes statistics over another number of samples than it has");
 }
 
@@ -75,9 +76,9 @@ TESSERA_INLINE int verifier::parameter_in(const tile& x) const {
 /// The tile of an operand's value is what the operator reads there.
 TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
-    const int which = t.value[o];
+    const int which = t.compute().value[o];
     const tile& held = p_.tiles[at(which)];
-    const box region = tessera::region(desc(t.op), o, t.ranges);
+    const box region = tessera::region(desc(t.op), o, t.compute().ranges);
     bool right = held.device == t.device;
     switch (x.kind) {
     case operand_kind::input: {
@@ -109,15 +110,16 @@ TESSERA_INLINE bool verifier::part_read(const task& t, int& part) const {
     const description& d = desc(t.op);
     part = -1;
     for (int o = 0; o < d.operands.size(); ++o) {
-        if (d.operands[o].kind == operand_kind::input && t.value[o] >= 0 && !is_complete(p_.tiles[at(t.value[o])])) {
-            part = p_.tiles[at(t.value[o])].part;
+        if (d.operands[o].kind == operand_kind::input && t.compute().value[o] >= 0 &&
+            !is_complete(p_.tiles[at(t.compute().value[o])])) {
+            part = p_.tiles[at(t.compute().value[o])].part;
         }
     }
     for (int o = 0; o < d.operands.size() && part >= 0; ++o) {
-        if (d.operands[o].kind != operand_kind::input || t.value[o] < 0) {
+        if (d.operands[o].kind != operand_kind::input || t.compute().value[o] < 0) {
             continue;
         }
-        const tile& x = p_.tiles[at(t.value[o])];
+        const tile& x = p_.tiles[at(t.compute().value[o])];
         if (!d.linear || (x.part != part && !x.region.empty())) { // a concatenation may need nothing of an input
             return false;
         }
@@ -133,7 +135,7 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
     const description& d = desc(t.op);
     std::uint32_t read = 0;
     std::uint32_t written = 0;
-    for (int k = t.first_nest; k <= t.last_nest; ++k) {
+    for (int k = t.compute().first_nest; k <= t.compute().last_nest; ++k) {
         read |= d.nests[k].reads;
         written |= bit(d.nests[k].write);
     }
@@ -142,40 +144,42 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
         read &= ~bit(d.find_operand(operand_kind::intermediate, 0));
     }
     read &= ~written;
-    const bool in_its_own_way = t.implementation != 0; // may do without a value, and without what lies between nests
+    const bool in_its_own_way =
+        t.compute().implementation != 0; // may do without a value, and without what lies between nests
     std::vector<int> reads;
     std::vector<int> writes;
     for (int o = 0; o < max_operands; ++o) {
         const bool touched = o < d.operands.size() && has(read | written, o);
-        if (t.gradient[o] >= 0 || (t.value[o] >= 0 && !touched)) {
+        if (t.compute().gradient[o] >= 0 || (t.compute().value[o] >= 0 && !touched)) {
             return refuse(&t, "a computation has an operand that its operator does not read");
         }
         if (!touched) {
             continue;
         }
-        if (t.value[o] < 0) {
+        if (t.compute().value[o] < 0) {
             if (in_its_own_way && d.operands[o].kind != operand_kind::output) {
                 continue;
             }
             return refuse(&t, "a computation lacks the operand " + std::to_string(o));
         }
         if (has(read, o)) {
-            reads.push_back(t.value[o]);
+            reads.push_back(t.compute().value[o]);
             if (!value_is(t, o)) {
                 return false;
             }
             continue;
         }
-        writes.push_back(t.value[o]);
+        writes.push_back(t.compute().value[o]);
         const bool is_output = d.operands[o].kind == operand_kind::output;
-        const tile& x = p_.tiles[at(t.value[o])];
-        const box region = tessera::region(d, o, t.ranges);
-        if (!holds(t.value[o], is_output ? tile_kind::activation : tile_kind::intermediate,
+        const tile& x = p_.tiles[at(t.compute().value[o])];
+        const box region = tessera::region(d, o, t.compute().ranges);
+        if (!holds(t.compute().value[o], is_output ? tile_kind::activation : tile_kind::intermediate,
                    is_output ? g_.ops[t.op].output : t.op * max_operands + o, t, region) ||
             !(x.region == region) || x.part < 0 || x.origin >= 0 || (x.type != d.operands[o].type && !in_its_own_way)) {
             return refuse(&t, "an operator writes a region that is not its shard's, or another tensor");
         }
-        for (int k = t.first_nest; k <= t.last_nest; ++k) { // what lies between them is not added up
+        for (int k = t.compute().first_nest; k <= t.compute().last_nest;
+             ++k) { // what lies between them is not added up
             if (has(d.nests[k].reads, o) && !is_complete(x)) {
                 return refuse(&t, "a computation goes on with a part of what other shards add to");
             }
@@ -185,7 +189,7 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
     if (!part_read(t, part)) {
         return refuse(&t, "a computation reads a part of a sum as if it were all of it");
     }
-    return t.emits == 0 && t.running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
+    return t.compute().emits == 0 && t.compute().running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
 }
 
 /// Backward.
@@ -195,45 +199,46 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
     }
     const description& d = desc(t.op);
     const bool weights = t.what == pass::backward_weight;
-    const std::uint32_t own = emitted(t.op, t.first_nest, weights, t.ranges);
+    const std::uint32_t own = emitted(t.op, t.compute().first_nest, weights, t.compute().ranges);
     std::uint32_t all = 0;
     for (int k = 0; k < d.nests.size(); ++k) {
-        all |= emitted(t.op, k, true, t.ranges) | emitted(t.op, k, false, t.ranges);
+        all |= emitted(t.op, k, true, t.compute().ranges) | emitted(t.op, k, false, t.compute().ranges);
     }
     for (int o = 0; o < d.operands.size(); ++o) {
         all &= d.operands[o].kind == operand_kind::intermediate ? ~bit(o) : ~0U;
     }
-    const bool in_its_own_way = t.implementation != 0; // may make all gradients in one task
-    if (has_gradient_[at(t.op)] == 0 || t.emits == 0 || t.first_nest != t.last_nest ||
-        (t.emits != own && !(in_its_own_way && t.emits == all))) {
+    const bool in_its_own_way = t.compute().implementation != 0; // may make all gradients in one task
+    if (has_gradient_[at(t.op)] == 0 || t.compute().emits == 0 || t.compute().first_nest != t.compute().last_nest ||
+        (t.compute().emits != own && !(in_its_own_way && t.compute().emits == all))) {
         return refuse(&t, "a computation makes other gradients than those of its nest");
     }
     std::uint32_t needed = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
-        needed |= has(t.emits, o) ? d.operands[o].gradient_reads : 0;
+        needed |= has(t.compute().emits, o) ? d.operands[o].gradient_reads : 0;
     }
     std::vector<int> reads;
     std::vector<int> writes;
     for (int o = 0; o < max_operands; ++o) {
-        if (t.value[o] >= 0) {
+        if (t.compute().value[o] >= 0) {
             if (o >= d.operands.size() || (!has(needed, o) && !in_its_own_way)) {
                 return refuse(&t, "a computation has an operand that its operator does not read");
             }
-            reads.push_back(t.value[o]);
+            reads.push_back(t.compute().value[o]);
             if (!value_is(t, o)) {
                 return false;
             }
-            if (d.operands[o].kind == operand_kind::input && !is_complete(p_.tiles[at(t.value[o])])) {
+            if (d.operands[o].kind == operand_kind::input && !is_complete(p_.tiles[at(t.compute().value[o])])) {
                 return refuse(&t, "a gradient is made of a part of a sum as if it were all of it");
             }
         } else if (o < d.operands.size() && has(needed, o) && !in_its_own_way) {
             return refuse(&t, "a computation lacks the operand " + std::to_string(o));
         }
         const bool flows = o < d.operands.size() && d.operands[o].kind == operand_kind::intermediate &&
-                           d.operands[o].differentiable && has(needed, o) && gradient_nest(d, o) > t.first_nest;
+                           d.operands[o].differentiable && has(needed, o) &&
+                           gradient_nest(d, o) > t.compute().first_nest;
         const bool is_output = o == d.output() && !g_.is_loss(t.op);
-        const bool made = o < d.operands.size() && has(t.emits, o);
-        if (t.gradient[o] < 0) {
+        const bool made = o < d.operands.size() && has(t.compute().emits, o);
+        if (t.compute().gradient[o] < 0) {
             if (made || is_output || (flows && !in_its_own_way)) {
                 return refuse(&t, "a computation lacks the gradient of its operand " + std::to_string(o));
             }
@@ -242,20 +247,20 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
         if (!made && !is_output && !flows) {
             return refuse(&t, "a computation has a gradient that its operator does not read");
         }
-        (made ? writes : reads).push_back(t.gradient[o]);
+        (made ? writes : reads).push_back(t.compute().gradient[o]);
         if (made ? !gradient_made_is(t, o) : !gradient_read_is(t, o)) {
             return false;
         }
     }
-    return t.running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
+    return t.compute().running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
 }
 
 TESSERA_INLINE bool verifier::gradient_read_is(const task& t, int o) {
     const bool is_output = o == desc(t.op).output();
-    const box region = tessera::region(desc(t.op), o, t.ranges);
-    const tile& x = p_.tiles[at(t.gradient[o])];
+    const box region = tessera::region(desc(t.op), o, t.compute().ranges);
+    const tile& x = p_.tiles[at(t.compute().gradient[o])];
     return (x.device == t.device && is_complete(x) &&
-            holds(t.gradient[o], is_output ? tile_kind::gradient : tile_kind::intermediate_gradient,
+            holds(t.compute().gradient[o], is_output ? tile_kind::gradient : tile_kind::intermediate_gradient,
                   is_output ? g_.ops[t.op].output : t.op * max_operands + o, t, region)) ||
            refuse(&t, "a computation reads another gradient than that of its operand " + std::to_string(o) +
                           ", or not all of it");
@@ -263,8 +268,8 @@ TESSERA_INLINE bool verifier::gradient_read_is(const task& t, int o) {
 
 TESSERA_INLINE bool verifier::gradient_made_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
-    const tile& made = p_.tiles[at(t.gradient[o])];
-    const box region = tessera::region(desc(t.op), o, t.ranges);
+    const tile& made = p_.tiles[at(t.compute().gradient[o])];
+    const box region = tessera::region(desc(t.op), o, t.compute().ranges);
     tile_kind kind = tile_kind::intermediate_gradient;
     int tensor = t.op * max_operands + o;
     if (x.kind == operand_kind::input) {
@@ -277,8 +282,8 @@ TESSERA_INLINE bool verifier::gradient_made_is(const task& t, int o) {
     // Rows and columns that no window touches may be there too: their gradient is nothing.
     const bool whole = kind == tile_kind::gradient && is_seen_through_windows(desc(t.op), o) &&
                        made.region.dim[0] == region.dim[0] && made.region.dim[1] == region.dim[1];
-    return (holds(t.gradient[o], kind, tensor, t, region) && (made.region == region || whole) && made.origin < 0 &&
-            (made.part >= 0 || kind == tile_kind::parameter_gradient)) ||
+    return (holds(t.compute().gradient[o], kind, tensor, t, region) && (made.region == region || whole) &&
+            made.origin < 0 && (made.part >= 0 || kind == tile_kind::parameter_gradient)) ||
            refuse(&t, "a computation makes the gradient of its operand " + std::to_string(o) +
                           " where that of another, or of another region, is");
 }
@@ -287,30 +292,31 @@ TESSERA_INLINE bool verifier::gradient_made_is(const task& t, int o) {
 TESSERA_INLINE bool verifier::running_is_sound(const task& t) {
     const op_node& op = g_.ops[t.op];
     const description& d = desc(t.op);
-    if (!d.has_running_state() || p_.kind != run_kind::training || t.running < 0) {
+    if (!d.has_running_state() || p_.kind != run_kind::training || t.compute().running < 0) {
         return refuse(&t, "an operator without running statistics updates them");
     }
-    const int from = t.value[d.find_operand(operand_kind::intermediate, 0)];
+    const int from = t.compute().value[d.find_operand(operand_kind::intermediate, 0)];
     const int state = d.running_state();
-    const int to = t.value[state];
-    const tile& target = p_.tiles[at(t.running)];
+    const int to = t.compute().value[state];
+    const tile& target = p_.tiles[at(t.compute().running)];
     const tile* source = from < 0 ? nullptr : &p_.tiles[at(from)];
     int own = 0;
     for (int o = 0; o < max_operands; ++o) {
-        own += (t.value[o] >= 0 ? 1 : 0) + (t.gradient[o] >= 0 ? 1 : 0);
+        own += (t.compute().value[o] >= 0 ? 1 : 0) + (t.compute().gradient[o] >= 0 ? 1 : 0);
     }
     const bool summed = p_.micro_batches > 1;
-    const bool right = source != nullptr && to == t.running && target.kind == tile_kind::parameter && own == 2 &&
-                       target.tensor == op.parameters[d.operands[state].slot] && target.device == t.device &&
-                       source->kind == tile_kind::intermediate && source->device == t.device &&
-                       source->tensor == t.op * max_operands + d.find_operand(operand_kind::intermediate, 0) &&
-                       source->step == t.step && source->micro_batch == (summed ? -1 : 0) && is_complete(*source) &&
-                       target.region == region(d, state, t.ranges) && source->region.contains(target.region) &&
-                       t.emits == 0 && (p_.replica_statistics || t.samples == 0);
+    const bool right =
+        source != nullptr && to == t.compute().running && target.kind == tile_kind::parameter && own == 2 &&
+        target.tensor == op.parameters[d.operands[state].slot] && target.device == t.device &&
+        source->kind == tile_kind::intermediate && source->device == t.device &&
+        source->tensor == t.op * max_operands + d.find_operand(operand_kind::intermediate, 0) &&
+        source->step == t.step && source->micro_batch == (summed ? -1 : 0) && is_complete(*source) &&
+        target.region == region(d, state, t.compute().ranges) && source->region.contains(target.region) &&
+        t.compute().emits == 0 && (p_.replica_statistics || t.compute().samples == 0);
     if (!right) {
         return refuse(&t, "running statistics follow something else than their operator's");
     }
-    return lists_are(t, {from, t.running}, {t.running}) ? true : refuse_lists(t);
+    return lists_are(t, {from, t.compute().running}, {t.compute().running}) ? true : refuse_lists(t);
 }
 
 /// True for the shards that add what is added once: those that begin every loop that a nest sums over.
@@ -342,8 +348,8 @@ TESSERA_INLINE std::uint32_t verifier::emitted(int op, int k, bool weights, cons
 
 /// A task reads and writes what it says, and nothing else but what its backend adds.
 TESSERA_INLINE bool verifier::lists_are(const task& t, std::vector<int> reads, std::vector<int> writes) const {
-    if (t.workspace >= 0) {
-        (is_backward(t.what) ? reads : writes).push_back(t.workspace);
+    if (t.compute().workspace >= 0) {
+        (is_backward(t.what) ? reads : writes).push_back(t.compute().workspace);
     }
     const auto same = [](std::vector<int> a, std::vector<int>& b) {
         for (std::vector<int>* list : {&a, &b}) {

@@ -63,7 +63,7 @@ TESSERA_INLINE void verifier::prepare() {
     tasks_of_.assign(at(g_.op_count), {});
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        if (t.kind == task_kind::compute && t.what != pass::update) {
+        if (t.kind() == task_kind::compute && t.what != pass::update) {
             tasks_of_[at(t.op)].push_back(i);
         }
     }
@@ -88,9 +88,9 @@ TESSERA_INLINE bool verifier::is_wanted(int op, int o) const {
 /// Every tile that a computation makes, or that is another name for what another operator has made.
 TESSERA_INLINE void verifier::collect_pieces() {
     for (const task& t : p_.tasks) {
-        for (int o = 0; o < max_operands && t.kind == task_kind::compute && t.what != pass::update; ++o) {
-            const bool emitted = has(t.emits, o) && t.gradient[o] >= 0;
-            const int x = is_backward(t.what) ? (emitted ? t.gradient[o] : -1) : t.value[o];
+        for (int o = 0; o < max_operands && t.kind() == task_kind::compute && t.what != pass::update; ++o) {
+            const bool emitted = has(t.compute().emits, o) && t.compute().gradient[o] >= 0;
+            const int x = is_backward(t.what) ? (emitted ? t.compute().gradient[o] : -1) : t.compute().value[o];
             const bool writes = x >= 0 && (is_backward(t.what) || is_written(t, o));
             if (writes && p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
                 pieces_.push_back({piece_key(p_.tiles[at(x)]), x, source_of(t, o), is_backward(t.what) ? t.op : -1, o});
@@ -128,7 +128,7 @@ TESSERA_INLINE void verifier::collect_pieces() {
 }
 
 TESSERA_INLINE bool verifier::is_written(const task& t, int o) const {
-    for (int k = std::max(t.first_nest, 0); k <= t.last_nest && k < desc(t.op).nests.size(); ++k) {
+    for (int k = std::max(t.compute().first_nest, 0); k <= t.compute().last_nest && k < desc(t.op).nests.size(); ++k) {
         if (desc(t.op).nests[k].write == o) {
             return true;
         }
@@ -156,17 +156,17 @@ TESSERA_INLINE std::uint64_t verifier::source_of(const task& t, int o) const {
     cell c;
     const description& d = desc(t.op);
     for (int l = 0; l < d.loops.size(); ++l) {
-        c.at[c.axes++] = t.ranges[l];
+        c.at[c.axes++] = t.compute().ranges[l];
     }
     std::uint64_t h = c.hash();
     int part = -1;
     if (!is_backward(t.what)) { // a linear operator passes the parts of its input on one by one
         for (int i = 0; i < d.operands.size() && d.linear; ++i) {
-            const int x = d.operands[i].kind == operand_kind::input ? t.value[i] : -1;
+            const int x = d.operands[i].kind == operand_kind::input ? t.compute().value[i] : -1;
             part = x >= 0 ? std::max(part, p_.tiles[at(x)].part) : part;
         }
-        if (d.linear && t.value[o] >= 0 && sees_nothing(t)) { // of whose inputs there is no part to read
-            part = p_.tiles[at(t.value[o])].part;
+        if (d.linear && t.compute().value[o] >= 0 && sees_nothing(t)) { // of whose inputs there is no part to read
+            part = p_.tiles[at(t.compute().value[o])].part;
         }
         part = std::max(part, 0);
     }

@@ -28,7 +28,7 @@ TESSERA_INLINE bool verifier::replicas() {
 /// True for a copy or sum between what two replicas have, or two micro-batches (which running statistics alone sum
 /// over).
 TESSERA_INLINE bool verifier::mixes_replicas(const task& t) const {
-    if (t.kind != task_kind::copy && t.kind != task_kind::sum && t.kind != task_kind::reorder) {
+    if (t.kind() != task_kind::copy && t.kind() != task_kind::sum && t.kind() != task_kind::reorder) {
         return false;
     }
     const tile& to = p_.tiles[at(t.writes[0])];
@@ -36,7 +36,7 @@ TESSERA_INLINE bool verifier::mixes_replicas(const task& t) const {
         const tile& from = p_.tiles[at(r)];
         const bool inner = from.kind == tile_kind::intermediate || from.kind == tile_kind::intermediate_gradient;
         if (inner && (from.replica != to.replica || from.tensor != to.tensor || from.kind != to.kind ||
-                      (from.micro_batch != to.micro_batch && t.kind != task_kind::sum))) {
+                      (from.micro_batch != to.micro_batch && t.kind() != task_kind::sum))) {
             return true;
         }
     }
@@ -46,7 +46,7 @@ TESSERA_INLINE bool verifier::mixes_replicas(const task& t) const {
 TESSERA_INLINE bool verifier::replicas_of(int op, int loop) {
     std::vector<replica_samples> known;
     for (const task& t : p_.tasks) {
-        const bool counts = t.kind == task_kind::compute && t.op == op && t.what != pass::update;
+        const bool counts = t.kind() == task_kind::compute && t.op == op && t.what != pass::update;
         if (counts && !keeps_to_replica(t, loop, known)) {
             return false;
         }
@@ -55,7 +55,7 @@ TESSERA_INLINE bool verifier::replicas_of(int op, int loop) {
         return false;
     }
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == op && t.what == pass::update && !follows_first(t, known)) {
+        if (t.kind() == task_kind::compute && t.op == op && t.what == pass::update && !follows_first(t, known)) {
             return false;
         }
     }
@@ -66,15 +66,15 @@ TESSERA_INLINE bool verifier::replicas_of(int op, int loop) {
 TESSERA_INLINE bool verifier::keeps_to_replica(const task& t, int loop, std::vector<replica_samples>& known) {
     const description d = g_.describe(t.op);
     for (int o = 0; o < d.operands.size(); ++o) {
-        for (const int x : {t.value[o], t.gradient[o]}) {
+        for (const int x : {t.compute().value[o], t.compute().gradient[o]}) {
             if (d.operands[o].kind != operand_kind::intermediate || x < 0) {
                 continue;
             }
-            if (t.samples != t.ranges[loop].size()) {
-                return refuse(&t, "a replica's statistics are taken over " + std::to_string(t.samples) +
-                                      " samples, and it has " + std::to_string(t.ranges[loop].size()));
+            if (t.compute().samples != t.compute().ranges[loop].size()) {
+                return refuse(&t, "a replica's statistics are taken over " + std::to_string(t.compute().samples) +
+                                      " samples, and it has " + std::to_string(t.compute().ranges[loop].size()));
             }
-            const replica_samples own{t.step, t.micro_batch, p_.tiles[at(x)].replica, t.ranges[loop]};
+            const replica_samples own{t.step, t.micro_batch, p_.tiles[at(x)].replica, t.compute().ranges[loop]};
             if (p_.tiles[at(x)].micro_batch != t.micro_batch) {
                 return refuse(&t, "a task reads statistics of another micro-batch");
             }
@@ -107,7 +107,7 @@ TESSERA_INLINE bool verifier::replicas_are_apart(const std::vector<replica_sampl
 
 /// Running statistics follow the first replica that has samples: its sums over all micro-batches, and as many samples.
 TESSERA_INLINE bool verifier::follows_first(const task& t, const std::vector<replica_samples>& known) {
-    const int source = t.value[g_.describe(t.op).find_operand(operand_kind::intermediate)];
+    const int source = t.compute().value[g_.describe(t.op).find_operand(operand_kind::intermediate)];
     if (source < 0) {
         return refuse(&t, "running statistics follow nothing");
     }
@@ -122,12 +122,12 @@ TESSERA_INLINE bool verifier::follows_first(const task& t, const std::vector<rep
         samples += mine ? x.samples.size() : 0;
         count += mine ? 1 : 0;
     }
-    if (p_.tiles[at(source)].replica != first || t.samples != samples) {
+    if (p_.tiles[at(source)].replica != first || t.compute().samples != samples) {
         return refuse(&t, "running statistics do not follow the first replica's");
     }
     std::vector<int> added; // micro-batches
     for (const task& u : p_.tasks) {
-        if (u.kind != task_kind::sum || u.writes[0] != source) {
+        if (u.kind() != task_kind::sum || u.writes[0] != source) {
             continue;
         }
         for (const int r : u.reads) {

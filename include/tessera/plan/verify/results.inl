@@ -154,8 +154,8 @@ TESSERA_INLINE bool verifier::updates() {
             if (w.step < 0 || w.step >= p_.period) {
                 return refuse(&w, "there is no such step");
             }
-            (w.kind == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
-            differs = differs || w.scale != 1;
+            (w.kind() == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
+            differs = differs || w.params().scale != 1;
             for (const auto& [reader, b] : history_[i]) {
                 const task& r = p_.tasks[at(reader)];
                 if (intersect(a.elements, b.elements).empty()) {
@@ -167,13 +167,13 @@ TESSERA_INLINE bool verifier::updates() {
                     }
                     continue;
                 }
-                if (r.kind == task_kind::average && w.kind != task_kind::average && r.step == w.step) {
+                if (r.kind() == task_kind::average && w.kind() != task_kind::average && r.step == w.step) {
                     if (before(reader, writer)) {
                         return refuse(&r, "copies of a parameter are averaged before all are updated");
                     }
                     continue;
                 }
-                const int late = w.kind == task_kind::update ? p_.staleness : 0;
+                const int late = w.kind() == task_kind::update ? p_.staleness : 0;
                 if (r.step <= w.step + late && before(writer, reader)) {
                     return refuse(&r, "a task reads a parameter that is updated already");
                 }
@@ -208,15 +208,17 @@ TESSERA_INLINE bool verifier::updates() {
 /// copies) are complete and on one stream, and every list has collectives in the same order.
 TESSERA_INLINE bool verifier::collectives() {
     const auto is_member = [](const task& t) {
-        return t.message >= 0 || (t.kind == task_kind::update && t.parts.empty() && t.slices > 1 &&
-                                  t.how == exchange::sliced && t.writes.size() > 1);
+        return t.params().message >= 0 ||
+               (t.kind() == task_kind::update && t.params().parts.empty() && t.params().slices > 1 &&
+                t.params().how == exchange::sliced && t.writes.size() > 1);
     };
     std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
     const auto number_of = [&](const task& t) {
         std::size_t k = 0;
         while (k < seen.size() &&
-               (t.message >= 0 ? seen[k].first->message != t.message || seen[k].first->kind != t.kind
-                               : seen[k].first->writes != t.writes || seen[k].first->step != t.step)) {
+               (t.params().message >= 0
+                    ? seen[k].first->params().message != t.params().message || seen[k].first->kind() != t.kind()
+                    : seen[k].first->writes != t.writes || seen[k].first->step != t.step)) {
             ++k;
         }
         return k;
@@ -233,7 +235,7 @@ TESSERA_INLINE bool verifier::collectives() {
             return refuse(&t, "the members of a collective are on different streams");
         }
         ++seen[k].second;
-        if (t.message < 0 && static_cast<int>(t.writes.size()) != t.slices) {
+        if (t.params().message < 0 && static_cast<int>(t.writes.size()) != t.params().slices) {
             return refuse(&t, "a member of a collective writes to fewer copies than there are members");
         }
         bool alike = true;
@@ -248,7 +250,7 @@ TESSERA_INLINE bool verifier::collectives() {
         }
     }
     for (const auto& [first, members] : seen) {
-        if (first->message < 0 && members != static_cast<int>(first->writes.size())) {
+        if (first->params().message < 0 && members != static_cast<int>(first->writes.size())) {
             return refuse(nullptr, "a collective lacks members");
         }
     }

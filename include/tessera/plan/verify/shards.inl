@@ -119,14 +119,14 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
         std::vector<std::size_t> blind; // which of them see nothing of any input: nothing but the zeros around it
         for (std::size_t i = range.begin; i < range.end; ++i) {
             const task& t = p_.tasks[at(own[i])];
-            if (k < t.first_nest || k > t.last_nest) {
+            if (k < t.compute().first_nest || k > t.compute().last_nest) {
                 continue;
             }
             cells.push_back(cell_of(t, k));
             int part = -1;
             part_read(t, part);
             passes = passes || part >= 0;
-            const int written = t.value[d.output()];
+            const int written = t.compute().value[d.output()];
             if (part < 0 && written >= 0 && sees_nothing(t)) {
                 part = p_.tiles[at(written)].part % parts;
                 blind.push_back(cells.size() - 1);
@@ -155,8 +155,8 @@ TESSERA_INLINE bool verifier::sees_nothing(const task& t) const {
     const description& d = desc(t.op);
     bool nothing = true;
     for (int o = 0; o < d.operands.size(); ++o) {
-        nothing = nothing && (d.operands[o].kind != operand_kind::input || t.value[o] < 0 ||
-                              p_.tiles[at(t.value[o])].region.empty());
+        nothing = nothing && (d.operands[o].kind != operand_kind::input || t.compute().value[o] < 0 ||
+                              p_.tiles[at(t.compute().value[o])].region.empty());
     }
     return nothing;
 }
@@ -166,7 +166,7 @@ TESSERA_INLINE cell verifier::cell_of(const task& t, int k) const {
     cell c;
     for (int l = 0; l < d.loops.size(); ++l) {
         if (has(d.nests[k].loops, l)) {
-            c.at[c.axes++] = t.ranges[l];
+            c.at[c.axes++] = t.compute().ranges[l];
         }
     }
     return c;
@@ -208,20 +208,21 @@ TESSERA_INLINE bool verifier::backward_fills(int op, const task_range& forward, 
         const bool weights = d.operands[o].kind != operand_kind::input;
         for (std::size_t i = forward.begin; i < forward.end; ++i) {
             const task& t = p_.tasks[at(own[i])];
-            if (has(emitted(op, k, weights, t.ranges), o)) {
+            if (has(emitted(op, k, weights, t.compute().ranges), o)) {
                 wanted.push_back(cell_of(t, k).hash());
             }
         }
         for (std::size_t i = backward.begin; i < backward.end; ++i) {
             const task& t = p_.tasks[at(own[i])];
-            if (has(t.emits, o)) {
+            if (has(t.compute().emits, o)) {
                 made.push_back(cell_of(t, k).hash());
             }
         }
         once(wanted);
         once(made);
-        const bool inside = d.operands[o].kind == operand_kind::intermediate && made.empty() &&
-                            p_.tasks[at(own[forward.begin])].implementation != 0; // one task makes all gradients
+        const bool inside =
+            d.operands[o].kind == operand_kind::intermediate && made.empty() &&
+            p_.tasks[at(own[forward.begin])].compute().implementation != 0; // one task makes all gradients
         if (wanted != made && !inside) {
             const task& any = p_.tasks[at(own[made.empty() ? forward.begin : backward.begin])];
             return refuse(&any, "a gradient lacks the contribution of a shard, or has one of none");

@@ -37,10 +37,11 @@ TESSERA_INLINE bool verifier::structure() {
         if (seen[i] != 1) {
             return refuse(&t, "a task is not in its device's list exactly once");
         }
-        if (t.stream != task_stream::compute && t.kind == task_kind::compute) {
+        if (t.stream != task_stream::compute && t.kind() == task_kind::compute) {
             return refuse(&t, "a computation is on a communication stream");
         }
-        if ((t.stream == task_stream::queue) != (t.priority >= 0) || (t.priority >= 0 && t.how != exchange::server)) {
+        if ((t.stream == task_stream::queue) != (t.priority >= 0) ||
+            (t.priority >= 0 && t.params().how != exchange::server)) {
             return refuse(&t, "a task is in a queue without a priority, has one outside, or goes to no server");
         }
         for (const int a : t.after) {
@@ -56,25 +57,25 @@ TESSERA_INLINE bool verifier::structure() {
             }
         }
         for (int k : t.writes) {
-            const bool shares = t.kind == task_kind::update || t.kind == task_kind::average ||
-                                (t.kind == task_kind::reduce && t.message >= 0);
-            const bool pushes = shares && (t.slices > 1 || t.how == exchange::server);
+            const bool shares = t.kind() == task_kind::update || t.kind() == task_kind::average ||
+                                (t.kind() == task_kind::reduce && t.params().message >= 0);
+            const bool pushes = shares && (t.params().slices > 1 || t.params().how == exchange::server);
             if (p_.tiles[at(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
         }
         for (int k : t.reads) {
-            if (t.kind == task_kind::compute && p_.tiles[at(k)].device != t.device) {
+            if (t.kind() == task_kind::compute && p_.tiles[at(k)].device != t.device) {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
-        const bool reorders = t.kind == task_kind::reorder;
-        if ((reorders || t.kind == task_kind::copy) && (t.writes.empty() || (reorders && t.reads.empty()))) {
+        const bool reorders = t.kind() == task_kind::reorder;
+        if ((reorders || t.kind() == task_kind::copy) && (t.writes.empty() || (reorders && t.reads.empty()))) {
             return refuse(&t, "a copy has no target, or a reorder no source");
         }
-        if ((t.kind == task_kind::copy && !copy_is_complete(t)) || (t.kind == task_kind::sum && !sum_is_sound(t)) ||
-            (t.kind == task_kind::gather && !gather_is_complete(t)) ||
-            (t.kind == task_kind::average && !average_is_complete(t))) {
+        if ((t.kind() == task_kind::copy && !copy_is_complete(t)) || (t.kind() == task_kind::sum && !sum_is_sound(t)) ||
+            (t.kind() == task_kind::gather && !gather_is_complete(t)) ||
+            (t.kind() == task_kind::average && !average_is_complete(t))) {
             return false;
         }
     }
@@ -85,8 +86,8 @@ TESSERA_INLINE bool verifier::structure() {
 TESSERA_INLINE bool verifier::copy_is_complete(const task& t) {
     const box& target = p_.tiles[at(t.writes[0])].region;
     index_t overwritten = 0;
-    for (std::size_t i = 0; i < t.segments.size(); ++i) {
-        const copy_segment& s = t.segments[i];
+    for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
+        const copy_segment& s = t.copy().segments[i];
         const bool listed = std::find(t.reads.begin(), t.reads.end(), s.source) != t.reads.end();
         const box& source = p_.tiles[at(s.source)].region;
         const bool ranked =
@@ -99,12 +100,13 @@ TESSERA_INLINE bool verifier::copy_is_complete(const task& t) {
         }
         overwritten += s.overwrite ? s.region.volume() : 0;
         for (std::size_t j = 0; j < i; ++j) {
-            if (s.overwrite && t.segments[j].overwrite && !intersect(s.region, t.segments[j].region).empty()) {
+            if (s.overwrite && t.copy().segments[j].overwrite &&
+                !intersect(s.region, t.copy().segments[j].region).empty()) {
                 return refuse(&t, "a copy writes an element twice");
             }
         }
     }
-    if (t.clear ? overwritten != 0 : overwritten != target.volume()) {
+    if (t.copy().clear ? overwritten != 0 : overwritten != target.volume()) {
         return refuse(&t, "a copy leaves elements of its target unwritten");
     }
     return true;
@@ -116,7 +118,7 @@ TESSERA_INLINE bool verifier::gather_is_complete(const task& t) {
     index_t total = 0;
     for (int i = 0; i < n; ++i) {
         const tile& x = p_.tiles[at(t.reads[at(i)])];
-        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.slices != n || x.slice != i ||
+        if (x.kind != tile_kind::parameter || x.tensor != t.params().parameter || x.slices != n || x.slice != i ||
             t.writes.size() != 1 || !(x.region == p_.tiles[at(t.writes[0])].region)) {
             return refuse(&t, "a gathering lacks a slice of its parameter, or has one twice or in the wrong place");
         }
@@ -131,7 +133,8 @@ TESSERA_INLINE bool verifier::average_is_complete(const task& t) {
     std::vector<int> copies;
     for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
         const tile& x = p_.tiles[i];
-        if (x.kind == tile_kind::parameter && x.tensor == t.parameter && x.region == p_.tiles[at(t.reads[0])].region) {
+        if (x.kind == tile_kind::parameter && x.tensor == t.params().parameter &&
+            x.region == p_.tiles[at(t.reads[0])].region) {
             copies.push_back(static_cast<int>(i));
         }
     }
@@ -145,7 +148,7 @@ TESSERA_INLINE bool verifier::average_is_complete(const task& t) {
 TESSERA_INLINE std::vector<char> verifier::gathered_tiles() const {
     std::vector<char> gathered(p_.tiles.size(), 0);
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::copy || t.kind == task_kind::reorder) {
+        if (t.kind() == task_kind::copy || t.kind() == task_kind::reorder) {
             for (int w : t.writes) {
                 gathered[at(w)] = 1;
             }
@@ -182,10 +185,10 @@ TESSERA_INLINE bool verifier::parts() {
         return result;
     };
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::copy) {
+        if (t.kind() == task_kind::copy) {
             const tile& target = p_.tiles[at(t.writes[0])];
             const std::vector<const tile*> all =
-                pieces_of(t.segments.empty() ? target : p_.tiles[at(t.segments[0].source)]);
+                pieces_of(t.copy().segments.empty() ? target : p_.tiles[at(t.copy().segments[0].source)]);
             if (!adds_all(t, target, all)) {
                 return refuse(&t, "a copy does not add every part of its tensor exactly once");
             }
@@ -196,12 +199,12 @@ TESSERA_INLINE bool verifier::parts() {
 
 TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
                                        const std::vector<const tile*>& pieces) const {
-    for (std::size_t i = 0; i < t.segments.size(); ++i) {
-        const tile& source = origin_of(t.segments[i].source);
+    for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
+        const tile& source = origin_of(t.copy().segments[i].source);
         for (std::size_t j = 0; j < i; ++j) {
-            const tile& other = origin_of(t.segments[j].source);
+            const tile& other = origin_of(t.copy().segments[j].source);
             const bool again = other.part == source.part || other.part < 0 || source.part < 0;
-            if (again && !intersect(t.segments[j].region, t.segments[i].region).empty()) {
+            if (again && !intersect(t.copy().segments[j].region, t.copy().segments[i].region).empty()) {
                 return false;
             }
         }
@@ -211,7 +214,7 @@ TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
         if (target.part < 0 || x->part == target.part) {
             missing = intersect(x->region, target.region).volume();
         }
-        for (const copy_segment& s : t.segments) {
+        for (const copy_segment& s : t.copy().segments) {
             const tile& source = origin_of(s.source);
             if (source.part < 0) { // a sum, which has every part
                 missing -= intersect(x->region, s.region).volume();

@@ -41,7 +41,7 @@ TESSERA_INLINE bool verifier::sums() {
     std::vector<int> taken(p_.tiles.size(), -1); // a task that reads a tile and is no sum
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        const bool adds = t.kind == task_kind::sum || t.kind == task_kind::reorder;
+        const bool adds = t.kind() == task_kind::sum || t.kind() == task_kind::reorder;
         for (int r : t.reads) {
             if (adds && r != t.writes[0]) {
                 readers[at(r)].push_back(i);
@@ -49,7 +49,7 @@ TESSERA_INLINE bool verifier::sums() {
                 taken[at(r)] = i;
             }
         }
-        if (t.kind == task_kind::sum && t.reads[0] != t.writes[0]) {
+        if (t.kind() == task_kind::sum && t.reads[0] != t.writes[0]) {
             writer[at(t.writes[0])] = &t;
         }
     }
@@ -75,8 +75,8 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
     std::vector<contribution> all;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        for (int o = 0; o < max_operands && t.kind == task_kind::compute; ++o) {
-            int x = has(t.emits, o) ? t.gradient[o] : -1;
+        for (int o = 0; o < max_operands && t.kind() == task_kind::compute; ++o) {
+            int x = has(t.compute().emits, o) ? t.compute().gradient[o] : -1;
             if (x < 0 || p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
                 continue;
             }
@@ -214,7 +214,7 @@ TESSERA_INLINE bool verifier::shard_is_complete(const std::vector<contribution>&
         int direct = 0;
         for (std::size_t k = first; k < last; ++k) {
             const task& u = p_.tasks[at(all[k].task)];
-            direct += all[k].total == all[i].total && u.gradient[all[k].operand] == all[k].total ? 1 : 0;
+            direct += all[k].total == all[i].total && u.compute().gradient[all[k].operand] == all[k].total ? 1 : 0;
         }
         if (direct != 1) {
             return refuse(&t, "the sum over micro-batches does not begin with one of them");
@@ -231,7 +231,7 @@ TESSERA_INLINE bool verifier::shard_is_complete(const std::vector<contribution>&
 /// Running statistics follow the sum of the statistics of all micro-batches.
 TESSERA_INLINE bool verifier::statistics_add_up(const std::vector<const task*>& writer) {
     for (const task& t : p_.tasks) {
-        if (t.kind != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
+        if (t.kind() != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
             continue; // one replica's: see replicas()
         }
         const task* const sum = t.reads.empty() ? nullptr : writer[at(t.reads[0])];

@@ -10,8 +10,8 @@ namespace tessera::detail {
 TESSERA_INLINE bool verifier::exchanges() {
     std::vector<int> norms(p_.tiles.size(), -1); // the step whose reductions write them
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::reduce) {
-            for (const int n : t.norms) {
+        if (t.kind() == task_kind::reduce) {
+            for (const int n : t.params().norms) {
                 if (norms[at(n)] >= 0) {
                     return refuse(&t, "a norm of gradients is written twice");
                 }
@@ -21,7 +21,7 @@ TESSERA_INLINE bool verifier::exchanges() {
     }
     std::vector<std::vector<int>> taken(at(g_.parameter_count * p_.period)); // norms by parameter and step
     for (const task& t : p_.tasks) {
-        for (const int n : t.kind == task_kind::norm ? t.layer_norms : std::vector<int>{}) {
+        for (const int n : t.kind() == task_kind::norm ? t.params().layer_norms : std::vector<int>{}) {
             if (!is_layer_norm(p_.tiles[at(n)])) {
                 return refuse(&t, "a task takes no norm of a parameter that is trained");
             }
@@ -37,23 +37,23 @@ TESSERA_INLINE bool verifier::exchanges() {
     std::vector<char> states(p_.tiles.size(), 0);
     for (const task& t : p_.tasks) {
         bool sound = true;
-        if (t.kind == task_kind::norm) {
+        if (t.kind() == task_kind::norm) {
             for_each_part(t, [&](const task& one) { sound = sound && norm_is_sound(t, one); });
             sound = sound &&
                     (names_norms(t) || refuse(&t, "a task has other norms of gradients than it reads or writes")) &&
                     reads_all_norms(t, norms);
-        } else if (t.kind == task_kind::update || t.kind == task_kind::reduce) {
+        } else if (t.kind() == task_kind::update || t.kind() == task_kind::reduce) {
             for_each_part(t, [&](const task& one) { sound = sound && exchange_is_sound(t, one, states); });
             if (sound && !names_norms(t)) { // a part has those alone that it reads or writes
                 return refuse(&t, "a task has other norms of gradients than it reads or writes");
             }
-            sound = sound && (t.kind == task_kind::reduce || reads_all_norms(t, norms));
+            sound = sound && (t.kind() == task_kind::reduce || reads_all_norms(t, norms));
             for_each_part(t, [&](const task& one) { sound = sound && reads_layer_norms(t, one, taken); });
-        } else if (t.kind == task_kind::average || t.kind == task_kind::gather) {
+        } else if (t.kind() == task_kind::average || t.kind() == task_kind::gather) {
             sound = copies_are_one_parameters(t);
-        } else if (t.kind == task_kind::compress) {
+        } else if (t.kind() == task_kind::compress) {
             sound = compression_is_sound(t);
-        } else if (t.kind == task_kind::decompress) {
+        } else if (t.kind() == task_kind::decompress) {
             for_each_part(t, [&](const task& one) { sound = sound && decompression_is_sound(t, one); });
         }
         if (!sound) {
@@ -66,9 +66,10 @@ TESSERA_INLINE bool verifier::exchanges() {
 
 /// What a task does for one parameter: `whole` with its part `t`.
 TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t, std::vector<char>& states) {
-    const bool updates = t.kind == task_kind::update;
+    const bool updates = t.kind() == task_kind::update;
     const bool clips = p_.clips && updates;
-    if (t.reads.empty() || t.writes.empty() || !g_.parameters[t.parameter].trained || p_.kind != run_kind::training) {
+    if (t.reads.empty() || t.writes.empty() || !g_.parameters[t.params().parameter].trained ||
+        p_.kind != run_kind::training) {
         return refuse(&whole, "a task sums or updates no parameter that is trained");
     }
     const tile& first = p_.tiles[at(t.writes[0])];
@@ -76,9 +77,9 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
     for (const int w : t.writes) {
         const tile& x = p_.tiles[at(w)];
         const bool is_norm = !updates && x.kind == tile_kind::scalar;
-        const bool right = is_norm ? x.device == t.device && x.tensor == t.parameter
+        const bool right = is_norm ? x.device == t.device && x.tensor == t.params().parameter
                                    : x.kind == (updates ? tile_kind::parameter : tile_kind::parameter_gradient) &&
-                                         x.tensor == t.parameter && x.region == first.region &&
+                                         x.tensor == t.params().parameter && x.region == first.region &&
                                          (updates || (x.step == t.step && x.part < 0 && x.origin < 0));
         numbers += is_norm ? 1 : 0;
         if (!right) {
@@ -93,33 +94,34 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
         const bool is_norm = clips && x.kind == tile_kind::scalar && !of_layer;
         read_layer_norms += of_layer ? 1 : 0;
         const bool right = is_norm || of_layer ||
-                           (x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter && x.step == t.step &&
-                            x.region == first.region);
+                           (x.kind == tile_kind::parameter_gradient && x.tensor == t.params().parameter &&
+                            x.step == t.step && x.region == first.region);
         read_norms += is_norm ? 1 : 0;
         if (!right || std::count(t.reads.begin(), t.reads.end(), r) != 1) {
             return refuse(&whole, "a task reads another gradient than its parameter's, or one twice");
         }
     }
-    const auto same = static_cast<std::size_t>(updates ? read_norms : numbers) == t.norms.size() &&
-                      (updates || t.norms.size() < 2) && (p_.clips || t.norms.empty()) &&
+    const auto same = static_cast<std::size_t>(updates ? read_norms : numbers) == t.params().norms.size() &&
+                      (updates || t.params().norms.size() < 2) && (p_.clips || t.params().norms.empty()) &&
                       static_cast<std::size_t>(read_norms) + read_layer_norms < t.reads.size() &&
-                      read_layer_norms == t.layer_norms.size() && static_cast<std::size_t>(numbers) < t.writes.size();
+                      read_layer_norms == t.params().layer_norms.size() &&
+                      static_cast<std::size_t>(numbers) < t.writes.size();
     if (!same || !names_norms(t)) {
         return refuse(&whole, "a task has other norms of gradients than it reads or writes");
     }
-    if ((t.state >= 0) != (updates && p_.states > 0)) {
+    if ((t.params().state >= 0) != (updates && p_.states > 0)) {
         return refuse(&whole, "an update lacks its optimizer's state, or a task has one that needs none");
     }
-    if (t.scale != 1 && (!updates || p_.average_every == 0 || t.scale != copies_of(first))) {
+    if (t.params().scale != 1 && (!updates || p_.average_every == 0 || t.params().scale != copies_of(first))) {
         return refuse(&whole, "a gradient is scaled by another number than that of its parameter's copies");
     }
-    if (t.state < 0) {
+    if (t.params().state < 0) {
         return true;
     }
-    const tile& s = p_.tiles[at(t.state)];
-    states[at(t.state)] = 1;
-    return (s.kind == tile_kind::optimizer_state && s.tensor == t.parameter && s.device == t.device &&
-            s.region == first.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
+    const tile& s = p_.tiles[at(t.params().state)];
+    states[at(t.params().state)] = 1;
+    return (s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter && s.device == t.device &&
+            s.region == first.region && s.slice == t.params().slice && s.slices == t.params().slices && s.alias < 0 &&
             s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
            refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
 }
@@ -127,34 +129,34 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
 /// What a task takes of one parameter's squares: of a slice of one copy, of the gradient summed for it, and where it is
 /// asked for of the state.
 TESSERA_INLINE bool verifier::norm_is_sound(const task& whole, const task& t) {
-    if (t.reads.size() < 2 || t.writes.size() != 1 || t.layer_norms != t.writes ||
-        !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.parameter].trained ||
+    if (t.reads.size() < 2 || t.writes.size() != 1 || t.params().layer_norms != t.writes ||
+        !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.params().parameter].trained ||
         p_.kind != run_kind::training) {
         return refuse(&whole, "a task takes no norm of a parameter that is trained");
     }
     const tile& to = p_.tiles[at(t.writes[0])];
     const tile& weights = p_.tiles[at(t.reads[0])];
-    bool right = to.tensor == t.parameter && to.device == t.device && to.step == t.step && to.origin < 0 &&
-                 weights.kind == tile_kind::parameter && weights.tensor == t.parameter && weights.device == t.device &&
-                 t.message < 0;
+    bool right = to.tensor == t.params().parameter && to.device == t.device && to.step == t.step && to.origin < 0 &&
+                 weights.kind == tile_kind::parameter && weights.tensor == t.params().parameter &&
+                 weights.device == t.device && t.params().message < 0;
     std::size_t gradients = 0;
     for (std::size_t i = 1; i < t.reads.size(); ++i) {
         const tile& x = p_.tiles[at(t.reads[i])];
-        const bool gradient = x.kind == tile_kind::parameter_gradient && x.tensor == t.parameter && x.step == t.step &&
-                              x.device == t.device && x.region == weights.region;
+        const bool gradient = x.kind == tile_kind::parameter_gradient && x.tensor == t.params().parameter &&
+                              x.step == t.step && x.device == t.device && x.region == weights.region;
         gradients += gradient ? 1 : 0;
         right = right && (gradient || (p_.clips && x.kind == tile_kind::scalar && !is_layer_norm(x))) &&
                 std::count(t.reads.begin(), t.reads.end(), t.reads[i]) == 1;
     }
-    if (!right || gradients == 0 || gradients + t.norms.size() + 1 != t.reads.size()) {
+    if (!right || gradients == 0 || gradients + t.params().norms.size() + 1 != t.reads.size()) {
         return refuse(&whole, "a task takes the norm of something else than its parameter and that one's gradient");
     }
-    if (t.state < 0) {
+    if (t.params().state < 0) {
         return true;
     }
-    const tile& s = p_.tiles[at(t.state)];
-    return (s.kind == tile_kind::optimizer_state && s.tensor == t.parameter && s.device == t.device &&
-            s.region == weights.region && s.slice == t.slice && s.slices == t.slices && s.alias < 0 &&
+    const tile& s = p_.tiles[at(t.params().state)];
+    return (s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter && s.device == t.device &&
+            s.region == weights.region && s.slice == t.params().slice && s.slices == t.params().slices && s.alias < 0 &&
             s.elements == slice_of(weights, t).size()) ||
            refuse(&whole, "a norm has the optimizer's state of another parameter, or of another slice");
 }
@@ -164,14 +166,15 @@ TESSERA_INLINE bool verifier::reads_layer_norms(const task& whole, const task& t
                                                 const std::vector<std::vector<int>>& taken) {
     std::vector<int> known;
     bool reads = true; // so that it waits for them
-    for (const int n : t.layer_norms) {
+    for (const int n : t.params().layer_norms) {
         const int origin = p_.tiles[at(n)].origin;
         known.push_back(origin >= 0 ? origin : n);
         reads = reads && std::find(t.reads.begin(), t.reads.end(), n) != t.reads.end();
     }
     std::sort(known.begin(), known.end());
-    const bool right =
-        t.kind == task_kind::update ? reads && known == taken[at(t.parameter * p_.period + t.step)] : known.empty();
+    const bool right = t.kind() == task_kind::update
+                           ? reads && known == taken[at(t.params().parameter * p_.period + t.step)]
+                           : known.empty();
     return right ||
            refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
 }
@@ -183,14 +186,15 @@ TESSERA_INLINE bool verifier::flags_are_sound() {
     bool any = false;
     for (const task& t : p_.tasks) {
         any = any || t.flag >= 0;
-        const bool counting = t.kind == task_kind::compute && t.what == pass::forward && t.flag >= 0;
+        const bool counting = t.kind() == task_kind::compute && t.what == pass::forward && t.flag >= 0;
         if (counting && std::find(counts.begin(), counts.end(), t.flag) == counts.end()) {
             counts.push_back(t.flag);
         }
     }
     for (const task& t : p_.tasks) {
-        const bool changes = t.kind == task_kind::update || (t.kind == task_kind::compute && t.what == pass::update);
-        const bool loses = t.kind == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
+        const bool changes =
+            t.kind() == task_kind::update || (t.kind() == task_kind::compute && t.what == pass::update);
+        const bool loses = t.kind() == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
         const tile* x = t.flag >= 0 ? &p_.tiles[at(t.flag)] : nullptr;
         const bool one = x != nullptr && is_count(*x) && x->device == t.device && x->alias < 0;
         const bool all = one && (x->part < 0 || (counts.size() == 1 && counts[0] == t.flag));
@@ -212,9 +216,10 @@ TESSERA_INLINE int verifier::copies_of(const tile& of) const {
 }
 
 TESSERA_INLINE bool verifier::names_norms(const task& t) const {
-    const std::vector<int>& list = t.kind == task_kind::reduce ? t.writes : t.reads;
-    for (const int n : t.norms) {
-        if (p_.tiles[at(n)].kind != tile_kind::scalar || std::count(t.norms.begin(), t.norms.end(), n) != 1 ||
+    const std::vector<int>& list = t.kind() == task_kind::reduce ? t.writes : t.reads;
+    for (const int n : t.params().norms) {
+        if (p_.tiles[at(n)].kind != tile_kind::scalar ||
+            std::count(t.params().norms.begin(), t.params().norms.end(), n) != 1 ||
             std::find(list.begin(), list.end(), n) == list.end()) {
             return false;
         }
@@ -225,7 +230,7 @@ TESSERA_INLINE bool verifier::names_norms(const task& t) const {
 /// Where gradients are clipped, an update knows the squares of all gradients of its step, or copies of them.
 TESSERA_INLINE bool verifier::reads_all_norms(const task& t, const std::vector<int>& step_of) {
     std::vector<int> known;
-    for (const int n : t.norms) {
+    for (const int n : t.params().norms) {
         const int origin = p_.tiles[at(n)].origin;
         known.push_back(origin >= 0 ? origin : n);
     }
@@ -271,39 +276,41 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
             const box& region = p_.tiles[at(kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
             std::vector<box> earlier;
             bool mine = false;
-            for (group& x : known[at(t.parameter)]) {
+            for (group& x : known[at(t.params().parameter)]) {
                 if (x.step != t.step || intersect(x.region, region).empty()) {
                     continue;
                 }
-                if (x.region == region && x.sliced && t.slices > 1) {
-                    x.slices.emplace_back(t.slice, t.slices);
+                if (x.region == region && x.sliced && t.params().slices > 1) {
+                    x.slices.emplace_back(t.params().slice, t.params().slices);
                     mine = true;
                 } else {
                     earlier.push_back(x.region);
                 }
             }
             if (!mine) {
-                known[at(t.parameter)].push_back({t.step, region, t.slices > 1, {{t.slice, t.slices}}});
+                known[at(t.params().parameter)].push_back(
+                    {t.step, region, t.params().slices > 1, {{t.params().slice, t.params().slices}}});
             }
             bool left_out = true;
-            for (const box& b : t.counted_elsewhere) {
+            for (const box& b : t.params().counted_elsewhere) {
                 left_out = left_out && std::find(earlier.begin(), earlier.end(), b) != earlier.end();
             }
             for (const box& b : earlier) {
-                const auto& list = t.counted_elsewhere;
+                const auto& list = t.params().counted_elsewhere;
                 left_out = left_out && std::find(list.begin(), list.end(), b) != list.end();
             }
             sound = sound && (left_out || refuse(&whole, "the squares of a gradient are counted twice, or not at all"));
         };
-        if (whole.kind == kind && !(kind == task_kind::norm ? whole.layer_norms : whole.norms).empty()) {
+        if (whole.kind() == kind &&
+            !(kind == task_kind::norm ? whole.params().layer_norms : whole.params().norms).empty()) {
             for_each_part(whole, [&](const task& t) {
-                if (!((kind == task_kind::norm ? t.layer_norms : t.norms).empty())) {
+                if (!((kind == task_kind::norm ? t.params().layer_norms : t.params().norms).empty())) {
                     count(t);
                 }
             });
-        } else if (whole.kind == task_kind::norm) {
+        } else if (whole.kind() == task_kind::norm) {
             continue; // looked at by itself
-        } else if (kind == task_kind::reduce && !whole.counted_elsewhere.empty()) {
+        } else if (kind == task_kind::reduce && !whole.params().counted_elsewhere.empty()) {
             sound = refuse(&whole, "a task leaves out squares that it does not count");
         }
         if (!sound) {
@@ -317,16 +324,16 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
 TESSERA_INLINE bool verifier::copies_are_one_parameters(const task& t) {
     for (const int r : t.reads) {
         const tile& x = p_.tiles[at(r)];
-        if (x.kind != tile_kind::parameter || x.tensor != t.parameter || x.alias >= 0) {
+        if (x.kind != tile_kind::parameter || x.tensor != t.params().parameter || x.alias >= 0) {
             return refuse(&t, "a task puts together what is not of its parameter");
         }
     }
-    if (t.kind == task_kind::average) {
+    if (t.kind() == task_kind::average) {
         return (p_.average_every > 0 && (t.step + 1) % p_.average_every == 0) ||
                refuse(&t, "copies of a parameter are averaged in a step that is not for it");
     }
     const tile& to = p_.tiles[at(t.writes[0])];
-    return (to.kind == tile_kind::intermediate && parameter_in(to) == t.parameter && to.step == t.step &&
+    return (to.kind == tile_kind::intermediate && parameter_in(to) == t.params().parameter && to.step == t.step &&
             to.micro_batch == (is_joint(to.tensor / max_operands) ? -1 : t.micro_batch) && to.slices == 1 &&
             to.device == t.device) ||
            refuse(&t, "a gathering fills something else than a copy of its parameter");

@@ -62,7 +62,6 @@ private:
     const char* problem_of_task(const task& t) const;
     static bool says_its_own(const task& t);
     bool scratch_is_one(const task& t) const;
-    static bool is_in(const std::vector<int>& list, int count);
 
     // ---- what pieces there are: verify/pieces.hpp -------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ TESSERA_INLINE bool verifier::refuse(const task* t, const std::string& what) {
     if (t != nullptr) {
         text_ += " [operator ";
         text_ += path_of(g_, t->op);
-        text_ += ", " + std::string(to_text(t->kind)) + " " + to_text(t->what) + ", shard " +
+        text_ += ", " + std::string(to_text(t->kind())) + " " + to_text(t->what) + ", shard " +
                  std::to_string(t->shard_number) + ", device " + std::to_string(t->device) + "]";
     }
     return false;

@@ -11,7 +11,7 @@ TESSERA_INLINE operator_ends::operator_ends(const plan& p, const simulation::tim
     : ops_(ops), ends_(static_cast<std::size_t>(3 * ops * p.micro_batches), 0) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const task& x = p.tasks[i];
-        if (x.kind == task_kind::compute && x.what != pass::update) {
+        if (x.kind() == task_kind::compute && x.what != pass::update) {
             const int which = x.what == pass::forward ? 0 : x.what == pass::recompute ? 1 : 2;
             index_t& end = ends_[slot(which, x.op, x.micro_batch)];
             end = std::max(end, t.tasks[i].end);

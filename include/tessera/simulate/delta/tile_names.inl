@@ -44,18 +44,9 @@ TESSERA_INLINE void apply(const tile_names& name, lowering::intermediate_pieces&
 }
 
 TESSERA_INLINE void apply(const tile_names& name, task& t) {
-    for (std::vector<int>* list : {&t.reads, &t.writes, &t.norms}) {
-        for (int& x : *list) {
-            x = name(x);
-        }
-    }
-    for (copy_segment& s : t.segments) {
-        s.source = name(s.source);
-    }
-    for (int o = 0; o < max_operands; ++o) {
-        t.value[o] = t.value[o] >= 0 ? name(t.value[o]) : -1;
-        t.gradient[o] = t.gradient[o] >= 0 ? name(t.gradient[o]) : -1;
-    }
+    t.with_fields([&](auto& fields) {
+        for_each_tile(fields, [&](int& tile, const plan_field&) { tile = tile >= 0 ? name(tile) : -1; });
+    });
 }
 
 TESSERA_INLINE void apply(const tile_names& name, lowered_fragments& x, int f) {

@@ -219,7 +219,7 @@ TEST_CASE("what calls take arrives in the profile of tasks, in its file, and in 
     int kinds[6] = {};
     for (std::size_t i = 0; i < x.p.tasks.size(); ++i) {
         const ts::task& t = x.p.tasks[i];
-        if (t.fused) { // its time is that of the task before it
+        if (t.compute().fused) { // its time is that of the task before it
             continue;
         }
         const ts::index_t time = measured.find(ts::simulation::signature_of(g, x.p.tiles, t));
@@ -228,12 +228,12 @@ TEST_CASE("what calls take arrives in the profile of tasks, in its file, and in 
             const ts::cuda::call& y = list.calls[static_cast<std::size_t>(c)];
             expected += ts::cuda::counts_as_work(y) ? cuda_fake::cost_of(y) : 0;
         }
-        if (t.kind != ts::task_kind::copy) {
+        if (t.kind() != ts::task_kind::copy) {
             CAPTURE(i);
             CHECK(static_cast<double>(time) == doctest::Approx(expected).epsilon(1e-3));
-            ++kinds[static_cast<int>(t.kind)];
+            ++kinds[static_cast<int>(t.kind())];
         }
-        if (t.kind == ts::task_kind::compute) {
+        if (t.kind() == ts::task_kind::compute) {
             CHECK(predicted.tasks[i].end - predicted.tasks[i].start == time);
         }
     }

@@ -22,7 +22,7 @@ TESSERA_INLINE gpu_ranks ranks_of(const list_options& o) {
 
 TESSERA_INLINE void compose_by_kind(composer& to, int i, const graph_view& g, const gpu_ranks& where,
                                     const optimizer& update, const shared_work& work, algorithm_table& algorithms) {
-    switch (to.what().kind) {
+    switch (to.what().kind()) {
     case task_kind::compute:
         return compose_compute(to, g, algorithms);
     case task_kind::copy:

@@ -150,10 +150,10 @@ struct shard_call {
     index_t size(int o, int dimension) const { return region_of(o).dim[dimension].size(); }
     index_t volume(int o) const { return region_of(o).volume(); }
 
-    memory_use value(int o) const { return to.read(checked(to.what().value[o], o)); }
-    memory_use value_to(int o) const { return to.write(checked(to.what().value[o], o)); }
-    memory_use gradient(int o) const { return to.read(checked(to.what().gradient[o], o)); }
-    memory_use gradient_to(int o) const { return to.write(checked(to.what().gradient[o], o)); }
+    memory_use value(int o) const { return to.read(checked(to.what().compute().value[o], o)); }
+    memory_use value_to(int o) const { return to.write(checked(to.what().compute().value[o], o)); }
+    memory_use gradient(int o) const { return to.read(checked(to.what().compute().gradient[o], o)); }
+    memory_use gradient_to(int o) const { return to.write(checked(to.what().compute().gradient[o], o)); }
 
     /// A parameter as a vendor's product takes it: itself, or rounded to bf16 in scratch memory.
     memory_use factor(int o) const;

@@ -15,7 +15,7 @@ TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
     kernel_numbers n;
     n.n[0] = to.tile_at(rows).elements;
     for (const task& x : to.of().tasks) {
-        if (x.flag == t.flag && x.kind == task_kind::compute && x.what == pass::forward) {
+        if (x.flag == t.flag && x.kind() == task_kind::compute && x.what == pass::forward) {
             n.n[1] = &x == &t ? 0 : 1;
             break;
         }
@@ -26,7 +26,7 @@ TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
 
 TESSERA_INLINE void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
     const task& t = to.what();
-    if (t.fused) {
+    if (t.compute().fused) {
         return; // done by the call before it
     }
     const description d = g.describe(t.op);

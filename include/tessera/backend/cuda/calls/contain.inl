@@ -14,7 +14,7 @@ TESSERA_INLINE void whole_tiles::run() {
     std::vector<char> gone(p_.tasks.size(), 0);
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         task& t = p_.tasks[i];
-        if (t.kind == task_kind::copy && t.writes.size() == 1) {
+        if (t.kind() == task_kind::copy && t.writes.size() == 1) {
             gone[i] = take_from_whole(t) ? 1 : 0;
             gone[i] = gone[i] != 0 || (put_into_whole(t) && is_renamed(t)) ? 1 : 0;
         }
@@ -57,7 +57,7 @@ TESSERA_INLINE bool whole_tiles::may_have(int number, bool value, int tile, cons
         return false;
     }
     const task& t = p_.tasks[at(number)];
-    const operator_row* const row = t.kind == task_kind::compute ? row_of(g_.ops[t.op].attributes) : nullptr;
+    const operator_row* const row = t.kind() == task_kind::compute ? row_of(g_.ops[t.op].attributes) : nullptr;
     if (row == nullptr || row->takes_tile == nullptr) {
         return false;
     }
@@ -65,22 +65,22 @@ TESSERA_INLINE bool whole_tiles::may_have(int number, bool value, int tile, cons
     const int input = d.find_operand(operand_kind::input);
     int uses = 0;
     for (int o = 0; o < max_operands; ++o) {
-        uses += (t.value[o] == tile ? 1 : 0) + (t.gradient[o] == tile ? 1 : 0);
+        uses += (t.compute().value[o] == tile ? 1 : 0) + (t.compute().gradient[o] == tile ? 1 : 0);
     }
-    return uses == 1 && (value ? t.value[input] : t.gradient[input]) == tile &&
-           row->takes_tile(g_.ops[t.op].attributes, d, t.ranges, whole);
+    return uses == 1 && (value ? t.compute().value[input] : t.compute().gradient[input]) == tile &&
+           row->takes_tile(g_.ops[t.op].attributes, d, t.compute().ranges, whole);
 }
 
 TESSERA_INLINE bool whole_tiles::take_from_whole(const task& t) {
-    if (t.clear || t.segments.size() != 1 || !t.segments[0].overwrite) {
+    if (t.copy().clear || t.copy().segments.size() != 1 || !t.copy().segments[0].overwrite) {
         return false;
     }
-    const int from = t.segments[0].source;
+    const int from = t.copy().segments[0].source;
     const int to = t.writes[0];
     const tile& source = p_.tiles[at(from)];
     const tile& target = p_.tiles[at(to)];
     if (source.device != t.device || source.type != target.type || target.keep || target.alias >= 0 ||
-        !(t.segments[0].region == target.region) || !is_within(target.region, source.region) ||
+        !(t.copy().segments[0].region == target.region) || !is_within(target.region, source.region) ||
         writers_[at(to)].size() != 1 || readers_[at(to)].empty() ||
         !std::all_of(readers_[at(to)].begin(), readers_[at(to)].end(),
                      [&](int reader) { return may_have(reader, true, to, source.region); })) {
@@ -88,8 +88,7 @@ TESSERA_INLINE bool whole_tiles::take_from_whole(const task& t) {
     }
     for (const int reader : readers_[at(to)]) {
         task& user = p_.tasks[at(reader)];
-        std::replace(user.reads.begin(), user.reads.end(), to, from);
-        std::replace(user.value, user.value + max_operands, to, from);
+        replace_tile(user, to, from);
     }
     return true;
 }
@@ -98,7 +97,7 @@ TESSERA_INLINE bool whole_tiles::put_into_whole(task& t) {
     const box whole = p_.tiles[at(t.writes[0])].region;
     bool all = true;
     bool any = false;
-    for (copy_segment& s : t.segments) {
+    for (copy_segment& s : t.mutable_copy().segments) {
         tile& x = p_.tiles[at(s.source)];
         const std::vector<int>& writers = writers_[at(s.source)];
         if (x.device == t.device && x.alias < 0 && !x.keep && is_within(x.region, whole) && s.region == x.region &&
@@ -110,29 +109,25 @@ TESSERA_INLINE bool whole_tiles::put_into_whole(task& t) {
         }
         all = all && s.region == whole;
     }
-    if (all && t.clear && !t.segments.empty() && t.reduce == reducer::sum) {
-        t.clear = false;
-        t.segments[0].overwrite = true;
+    if (all && t.copy().clear && !t.copy().segments.empty() && t.copy().reduce == reducer::sum) {
+        t.mutable_copy().clear = false;
+        t.mutable_copy().segments[0].overwrite = true;
     }
     return any;
 }
 
 TESSERA_INLINE bool whole_tiles::is_renamed(const task& t) {
     const int to = t.writes[0];
-    const int from = t.segments[0].source;
+    const int from = t.copy().segments[0].source;
     const tile& target = p_.tiles[at(to)];
-    if (t.segments.size() != 1 || t.clear || target.keep || target.alias >= 0 || writers_[at(to)].size() != 1 ||
+    if (t.copy().segments.size() != 1 || t.copy().clear || target.keep || target.alias >= 0 ||
+        writers_[at(to)].size() != 1 ||
         std::find(readers_[at(to)].begin(), readers_[at(to)].end(), -1) != readers_[at(to)].end()) {
         return false;
     }
     for (const int reader : readers_[at(to)]) {
         task& user = p_.tasks[at(reader)];
-        std::replace(user.reads.begin(), user.reads.end(), to, from);
-        std::replace(user.value, user.value + max_operands, to, from);
-        std::replace(user.gradient, user.gradient + max_operands, to, from);
-        for (copy_segment& s : user.segments) {
-            s.source = s.source == to ? from : s.source;
-        }
+        replace_tile(user, to, from);
     }
     return true;
 }

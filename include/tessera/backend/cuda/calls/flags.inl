@@ -17,7 +17,7 @@ TESSERA_INLINE void flag_maker::run() {
     std::vector<int> counts;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         task& t = p_.tasks[at(i)];
-        if (t.kind == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0) {
+        if (t.kind() == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0) {
             int& own = own_[at(t.device)];
             if (own < 0) {
                 own = add_count(t.device, static_cast<int>(counts.size()));
@@ -41,11 +41,11 @@ TESSERA_INLINE void flag_maker::run() {
     std::vector<task> before;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         task& t = p_.tasks[at(i)];
-        const bool statistics = t.kind == task_kind::compute && t.what == pass::update;
-        if (t.kind == task_kind::update || statistics) {
+        const bool statistics = t.kind() == task_kind::compute && t.what == pass::update;
+        if (t.kind() == task_kind::update || statistics) {
             t.flag = all_[at(t.device)];
         }
-        if (t.kind == task_kind::update && i < last) {
+        if (t.kind() == task_kind::update && i < last) {
             throw error("tessera: the plan changes a parameter before it knows a loss, of " +
                         std::string(g_.ops[p_.tasks[at(last)].op].name) + "; nothing in Tessera makes such a plan");
         }
@@ -62,7 +62,7 @@ TESSERA_INLINE void flag_maker::run() {
 TESSERA_INLINE bool flag_maker::needs_sum(int device, const std::vector<int>& counts) const {
     const bool changes = std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& t) {
         return t.device == device &&
-               (t.kind == task_kind::update || (t.kind == task_kind::compute && t.what == pass::update));
+               (t.kind() == task_kind::update || (t.kind() == task_kind::compute && t.what == pass::update));
     });
     const bool alone = counts.size() == 1 && own_[at(device)] >= 0;
     return !alone && (changes || own_[at(device)] >= 0);
@@ -81,7 +81,7 @@ TESSERA_INLINE int flag_maker::add_count(int device, int part) {
 
 TESSERA_INLINE task flag_maker::sum_of(const std::vector<int>& counts, int device, const task& loss) const {
     task t;
-    t.kind = task_kind::copy;
+    t.become(task_kind::copy);
     t.op = loss.op;
     t.what = loss.what;
     t.device = device;
@@ -89,7 +89,7 @@ TESSERA_INLINE task flag_maker::sum_of(const std::vector<int>& counts, int devic
     t.writes = {all_[at(device)]};
     for (const int c : counts) {
         t.reads.push_back(c);
-        t.segments.push_back({c, p_.tiles[at(c)].region, c == counts[0]});
+        t.mutable_copy().segments.push_back({c, p_.tiles[at(c)].region, c == counts[0]});
     }
     return t;
 }

@@ -43,20 +43,20 @@ TESSERA_INLINE void merger::merge_nests(int op, bool keeps) {
         gone[h.inner] = 1;
     }
     for (task& t : p_.tasks) {
-        if (t.kind != task_kind::compute || t.op != op) {
+        if (t.kind() != task_kind::compute || t.op != op) {
             continue;
         }
-        t.implementation = whole_operator;
+        t.mutable_compute().implementation = whole_operator;
         for (int o = 0; o < d.operands.size(); ++o) {
-            if (!has(between, o) || t.value[o] < 0) {
+            if (!has(between, o) || t.compute().value[o] < 0) {
                 continue;
             }
             if (keeps) {
-                p_.tiles[at(t.value[o])].type = element::f32;
+                p_.tiles[at(t.compute().value[o])].type = element::f32;
             } else {
-                std::erase(t.reads, t.value[o]);
-                std::erase(t.writes, t.value[o]);
-                t.value[o] = -1;
+                std::erase(t.reads, t.compute().value[o]);
+                std::erase(t.writes, t.compute().value[o]);
+                t.mutable_compute().value[o] = -1;
             }
         }
     }
@@ -72,12 +72,13 @@ TESSERA_INLINE void merger::merge_nests(int op, bool keeps) {
 TESSERA_INLINE bool merger::forward_is_whole(int op, const description& d) const {
     bool any = false;
     for (const task& t : p_.tasks) {
-        if (t.kind == task_kind::compute && t.op == op && t.what == pass::recompute) {
+        if (t.kind() == task_kind::compute && t.op == op && t.what == pass::recompute) {
             return false;
         }
-        if (t.kind == task_kind::compute && t.op == op && (t.what == pass::forward || t.what == pass::evaluate)) {
+        if (t.kind() == task_kind::compute && t.op == op && (t.what == pass::forward || t.what == pass::evaluate)) {
             any = true;
-            if (t.last_nest != d.nests.size() - 1 || (t.what == pass::forward && t.first_nest != 0)) {
+            if (t.compute().last_nest != d.nests.size() - 1 ||
+                (t.what == pass::forward && t.compute().first_nest != 0)) {
                 return false;
             }
         }
@@ -90,16 +91,17 @@ TESSERA_INLINE bool merger::find_halves(int op, const description& d, std::vecto
     int inner = 0;
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         const task& t = p_.tasks[i];
-        const bool backward = t.kind == task_kind::compute && t.op == op && t.emits != 0;
-        inner += backward && !has(t.emits, input) ? 1 : 0;
-        if (!backward || !has(t.emits, input)) {
+        const bool backward = t.kind() == task_kind::compute && t.op == op && t.compute().emits != 0;
+        inner += backward && !has(t.compute().emits, input) ? 1 : 0;
+        if (!backward || !has(t.compute().emits, input)) {
             continue;
         }
         std::size_t found = i;
         for (std::size_t k = 0; k < i; ++k) {
             const task& other = p_.tasks[k];
-            if (other.kind == task_kind::compute && other.op == op && other.emits != 0 && !has(other.emits, input) &&
-                other.device == t.device && other.shard_number == t.shard_number) {
+            if (other.kind() == task_kind::compute && other.op == op && other.compute().emits != 0 &&
+                !has(other.compute().emits, input) && other.device == t.device &&
+                other.shard_number == t.shard_number) {
                 found = k;
             }
         }
@@ -113,7 +115,7 @@ TESSERA_INLINE bool merger::find_halves(int op, const description& d, std::vecto
 
 TESSERA_INLINE bool merger::is_seen_outside(int op, std::uint32_t between) const {
     for (const task& t : p_.tasks) {
-        const bool own = t.kind == task_kind::compute && t.op == op;
+        const bool own = t.kind() == task_kind::compute && t.op == op;
         for (const std::vector<int>* list : {&t.reads, &t.writes}) {
             for (int r : *list) {
                 const tile& x = p_.tiles[at(r)];
@@ -132,20 +134,22 @@ TESSERA_INLINE bool merger::is_seen_outside(int op, std::uint32_t between) const
 TESSERA_INLINE void merger::merge(const task& inner, task& outer, std::uint32_t between, bool keeps) const {
     for (int o = 0; o < max_operands; ++o) {
         if (has(between, o)) {
-            if (outer.gradient[o] >= 0) {
-                std::erase(outer.reads, outer.gradient[o]);
+            if (outer.compute().gradient[o] >= 0) {
+                std::erase(outer.reads, outer.compute().gradient[o]);
             }
-            outer.gradient[o] = -1;
-            outer.value[o] = !keeps || outer.value[o] >= 0 ? outer.value[o] : inner.value[o];
+            outer.mutable_compute().gradient[o] = -1;
+            outer.mutable_compute().value[o] =
+                !keeps || outer.compute().value[o] >= 0 ? outer.compute().value[o] : inner.compute().value[o];
             continue;
         }
-        outer.value[o] = outer.value[o] >= 0 ? outer.value[o] : inner.value[o];
-        if (has(inner.emits, o)) {
-            outer.emits |= bit(o);
-            outer.gradient[o] = inner.gradient[o];
-            outer.writes.push_back(inner.gradient[o]);
-        } else if (outer.gradient[o] < 0) {
-            outer.gradient[o] = inner.gradient[o];
+        outer.mutable_compute().value[o] =
+            outer.compute().value[o] >= 0 ? outer.compute().value[o] : inner.compute().value[o];
+        if (has(inner.compute().emits, o)) {
+            outer.mutable_compute().emits |= bit(o);
+            outer.mutable_compute().gradient[o] = inner.compute().gradient[o];
+            outer.writes.push_back(inner.compute().gradient[o]);
+        } else if (outer.compute().gradient[o] < 0) {
+            outer.mutable_compute().gradient[o] = inner.compute().gradient[o];
         }
     }
     for (int r : inner.reads) {
@@ -173,7 +177,7 @@ TESSERA_INLINE void merger::fuse_activations() {
         }
     }
     for (task& t : p_.tasks) {
-        const bool forward = t.kind == task_kind::compute && t.emits == 0 && t.what != pass::update;
+        const bool forward = t.kind() == task_kind::compute && t.compute().emits == 0 && t.what != pass::update;
         const operator_row* const row = forward ? row_of(g_.ops[t.op].attributes) : nullptr;
         if (row == nullptr || !row->is_relu || t.reads.size() != 1) {
             continue;
@@ -186,19 +190,19 @@ TESSERA_INLINE void merger::fuse_activations() {
             !(p_.tiles[at(from)].region == p_.tiles[at(to)].region)) {
             continue;
         }
-        p_.tasks[at(before)].activates = true;
-        t.fused = true;
+        p_.tasks[at(before)].mutable_compute().activates = true;
+        t.mutable_compute().fused = true;
         p_.tiles[at(to)].alias = from;
     }
 }
 
 TESSERA_INLINE bool merger::may_activate(const task& t, const task& relu) const {
-    if (t.kind != task_kind::compute || t.device != relu.device || t.what != relu.what) {
+    if (t.kind() != task_kind::compute || t.device != relu.device || t.what != relu.what) {
         return false;
     }
     const op_attributes& a = g_.ops[t.op].attributes;
     const operator_row* const row = row_of(a);
-    return row != nullptr && row->takes_relu != nullptr && row->takes_relu(a, t.first_part);
+    return row != nullptr && row->takes_relu != nullptr && row->takes_relu(a, t.compute().first_part);
 }
 
 } // namespace tessera::cuda::detail

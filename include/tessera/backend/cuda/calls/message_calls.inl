@@ -40,9 +40,9 @@ TESSERA_INLINE std::vector<memory_use> contributions(composer& c, const gpu_rank
 TESSERA_INLINE std::vector<index_t> bounds_of(const tile& whole, const task& leader, int members) {
     std::vector<index_t> all;
     for (int i = 0; i < members; ++i) {
-        all.push_back(even_part(whole.elements, leader.slices, leader.slice + i).begin);
+        all.push_back(even_part(whole.elements, leader.params().slices, leader.params().slice + i).begin);
     }
-    all.push_back(even_part(whole.elements, leader.slices, leader.slice + members - 1).end);
+    all.push_back(even_part(whole.elements, leader.params().slices, leader.params().slice + members - 1).end);
     return all;
 }
 
@@ -224,20 +224,20 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
     for (const task& t : parts_with_elements(to)) {
         const std::vector<memory_use> sources = contributions(to, where, work, t);
         const std::vector<memory_use> near = near_targets(to, where, t);
-        kernel_launch k = update_launch(rule_for(how, g, t.parameter), near[0].bytes / 4);
+        kernel_launch k = update_launch(rule_for(how, g, t.params().parameter), near[0].bytes / 4);
         k.numbers.n[1] = static_cast<index_t>(sources.size());
         k.numbers.n[2] = static_cast<index_t>(near.size());
-        k.numbers.n[3] = static_cast<index_t>(t.norms.size());
-        k.numbers.n[9] = static_cast<index_t>(t.layer_norms.size());
-        std::vector<memory_use> memory{t.state >= 0 ? to.write(t.state) : composer::as_read(near[0])};
+        k.numbers.n[3] = static_cast<index_t>(t.params().norms.size());
+        k.numbers.n[9] = static_cast<index_t>(t.params().layer_norms.size());
+        std::vector<memory_use> memory{t.params().state >= 0 ? to.write(t.params().state) : composer::as_read(near[0])};
         for (memory_use m : sources) {
             memory.push_back(composer::as_read(m));
         }
         memory.insert(memory.end(), near.begin(), near.end());
-        for (int n : t.norms) {
+        for (int n : t.params().norms) {
             memory.push_back(to.read(n));
         }
-        for (int n : t.layer_norms) {
+        for (int n : t.params().layer_norms) {
             memory.push_back(to.read(n));
         }
         if (const int flag = to.what().flag; flag >= 0) {
@@ -276,15 +276,15 @@ TESSERA_INLINE void compose_squares(composer& to, const task& t, memory_use sum)
     const interval slice = slice_of(x, t);
     kernel_numbers n;
     n.n[0] = slice.size();
-    const memory_use norm = to.write(t.norms[0]);
+    const memory_use norm = to.write(t.params().norms[0]);
 
     const int blocks = blocks_of_squares(slice.size());
     const memory_use partial = to.take(blocks * index_t{8});
-    n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
-    n.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
+    n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin;
+    n.n[2] = static_cast<index_t>(t.params().counted_elsewhere.size());
     kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
     squares.blocks = blocks;
-    squares.constants = counted_boxes(x.region, t.counted_elsewhere);
+    squares.constants = counted_boxes(x.region, t.params().counted_elsewhere);
     to.add(std::move(squares), {sum, partial});
     kernel_numbers total;
     total.n[0] = blocks;
@@ -298,7 +298,7 @@ TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, cons
         add_sums(to, where, work);
     }
     for_each_part(to.what(), [&](const task& t) {
-        for (int n : t.norms) {
+        for (int n : t.params().norms) {
             if (slice_of(to.tile_at(t.writes[0]), t).empty()) {
                 to.add(memory_clear{}, {to.write(n)});
             }
@@ -329,7 +329,7 @@ TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, cons
                 to.add(memory_copy{}, {composer::as_read(near[0]), near[i]});
             }
         }
-        if (!t.norms.empty()) {
+        if (!t.params().norms.empty()) {
             compose_squares(to, t, composer::as_read(near[0]));
         }
     }

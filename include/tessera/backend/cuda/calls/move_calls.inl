@@ -34,10 +34,10 @@ TESSERA_INLINE void transfer(composer& to, const gpu_ranks& where, memory_use fr
 TESSERA_INLINE bool sums_whole_tiles(const composer& c, const gpu_ranks& where) {
     const task& t = c.what();
     const tile& target = c.tile_at(t.writes[0]);
-    bool whole = t.segments.size() > 1 && !t.clear && t.reduce == reducer::sum &&
+    bool whole = t.copy().segments.size() > 1 && !t.copy().clear && t.copy().reduce == reducer::sum &&
                  (target.type == element::f32 || target.type == element::bf16);
-    for (std::size_t i = 0; i < t.segments.size() && whole; ++i) {
-        const copy_segment& s = t.segments[i];
+    for (std::size_t i = 0; i < t.copy().segments.size() && whole; ++i) {
+        const copy_segment& s = t.copy().segments[i];
         const tile& source = c.tile_at(s.source);
         whole = source.device >= 0 && where.gpu(source.device) == where.gpu(t.device) && s.region == target.region &&
                 source.region == target.region && s.overwrite == (i == 0);
@@ -80,7 +80,7 @@ TESSERA_INLINE void add_collective(composer& to, const gpu_ranks& where, const c
 
 TESSERA_INLINE void compose_shared_sum(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
     const task& t = to.what();
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         if (to.tile_at(s.source).device == t.device) {
             to.add(memory_copy{}, {to.read(s.source), to.write(t.writes[0])});
         }
@@ -91,7 +91,7 @@ TESSERA_INLINE void compose_shared_sum(composer& to, const gpu_ranks& where, con
             targets.push_back(to.of().tasks[static_cast<std::size_t>(work.first + i)].writes[0]);
         }
         const tile& x = to.tile_at(t.writes[0]);
-        add_collective(to, where, {collective::kind::all_reduce, x.elements, x.type, t.reduce}, targets, 0);
+        add_collective(to, where, {collective::kind::all_reduce, x.elements, x.type, t.copy().reduce}, targets, 0);
     }
 }
 
@@ -102,36 +102,36 @@ TESSERA_INLINE void compose_copy(composer& to, const gpu_ranks& where, const sha
     const task& t = to.what();
     const int target = t.writes[0];
     const tile& x = to.tile_at(target);
-    if (t.clear) {
+    if (t.copy().clear) {
         to.add(memory_clear{}, {to.write(target)});
     }
     if (sums_whole_tiles(to, where)) {
         std::vector<memory_use> memory{to.write(target)};
-        for (const copy_segment& s : t.segments) {
+        for (const copy_segment& s : t.copy().segments) {
             memory.push_back(to.read(s.source));
         }
         kernel_numbers n;
         n.n[0] = x.elements;
-        n.n[1] = static_cast<index_t>(t.segments.size());
+        n.n[1] = static_cast<index_t>(t.copy().segments.size());
         kernel_launch k = composer::make(kernels::sum_slices, 1, n);
         k.type = x.type;
         k.blocks = composer::blocks_for(x.elements);
         to.add(std::move(k), std::move(memory));
         return;
     }
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         const tile& source = to.tile_at(s.source);
         if (source.device < 0) {
             compose_upload(to, s, target);
         } else if (where.gpu(source.device) != where.gpu(t.device)) {
-            if (t.segments.size() != 1 || !(source.region == x.region) || !(s.region == x.region)) {
+            if (t.copy().segments.size() != 1 || !(source.region == x.region) || !(s.region == x.region)) {
                 throw error("tessera: a copy between GPUs of less than a whole tile; bind the plan to the CUDA backend "
                             "before it is put into calls");
             }
             transfer(to, where, to.read(s.source), source.device, to.write(target), t.device, x.type, 0);
         } else {
             to.copy(box_between(s.region, source.region, s.region, x.region), to.read(s.source), to.write(target),
-                    x.type, s.overwrite, t.reduce);
+                    x.type, s.overwrite, t.copy().reduce);
         }
     }
 }

@@ -13,13 +13,13 @@ TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimi
     for_each_part(to.what(), [&](const task& t) {
         const tile& x = to.tile_at(t.reads[0]);
         const interval slice = slice_of(x, t);
-        const memory_use norm = to.write(t.layer_norms[0]);
+        const memory_use norm = to.write(t.params().layer_norms[0]);
         if (slice.empty()) {
             return void(to.add(memory_clear{}, {norm}));
         }
         const memory_use weights = to.slice(t.reads[0], slice, false);
-        std::vector<memory_use> memory{t.state >= 0 ? to.read(t.state) : weights};
-        kernel_launch k = update_launch(rule_for(how, g, t.parameter), slice.size());
+        std::vector<memory_use> memory{t.params().state >= 0 ? to.read(t.params().state) : weights};
+        kernel_launch k = update_launch(rule_for(how, g, t.params().parameter), slice.size());
         k.which = &kernels::layer_squares;
         k.blocks = blocks_of_squares(slice.size());
         for (int r : t.reads) {
@@ -28,12 +28,13 @@ TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimi
             }
         }
         k.numbers.n[1] = static_cast<index_t>(memory.size()) - 1;
-        k.numbers.n[2] = static_cast<index_t>(t.counted_elsewhere.size());
-        k.numbers.n[3] = static_cast<index_t>(t.norms.size());
-        k.numbers.n[5] = x.slices > 1 ? even_part(x.region.volume(), t.slices, t.slice).begin : slice.begin;
-        k.constants = counted_boxes(x.region, t.counted_elsewhere);
+        k.numbers.n[2] = static_cast<index_t>(t.params().counted_elsewhere.size());
+        k.numbers.n[3] = static_cast<index_t>(t.params().norms.size());
+        k.numbers.n[5] =
+            x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin;
+        k.constants = counted_boxes(x.region, t.params().counted_elsewhere);
         memory.push_back(weights);
-        for (int n : t.norms) {
+        for (int n : t.params().norms) {
             memory.push_back(to.read(n));
         }
         const memory_use sums = to.take(2 * k.blocks * index_t{8});

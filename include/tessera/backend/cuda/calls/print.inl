@@ -134,7 +134,7 @@ TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const grap
     const call& c = l.calls[static_cast<std::size_t>(number)];
     const task& t = p.tasks[static_cast<std::size_t>(c.task)];
     const call_stream& stream = l.streams[static_cast<std::size_t>(c.stream)];
-    std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind) + " " +
+    std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind()) + " " +
                        path_of(g, t.op) + " " + to_text(t.what) + " | ";
     text += stream.device >= 0 ? "device " + std::to_string(stream.device) + " gpu " + std::to_string(stream.gpu) +
                                      (stream.beside ? " beside" : "")

@@ -59,7 +59,7 @@ private:
             std::vector<task> members;
             for (int i = 0; i < w.members; ++i) {
                 const task& t = task_at(w.first + i);
-                members.push_back(t.parts.empty() ? t : part_of(t, k));
+                members.push_back(t.params().parts.empty() ? t : part_of(t, k));
             }
             if (!f(members)) {
                 return false;

@@ -10,7 +10,7 @@ namespace tessera::cuda::detail {
 TESSERA_INLINE shared_work work_finder::find(int first) const {
     const task& t = task_at(first);
     shared_work w{first, count_members(first)};
-    if (t.kind == task_kind::gather) {
+    if (t.kind() == task_kind::gather) {
         w.shares = gathers_in_place(w) ? crossing::collective : crossing::transfers;
         return w;
     }
@@ -20,7 +20,7 @@ TESSERA_INLINE shared_work work_finder::find(int first) const {
     const bool to_all = for_all(w, [&](const std::vector<task>& one) { return writes_all_copies(one); });
     const bool from_all = for_all(w, [&](const std::vector<task>& one) { return reads_one_of_each(one); });
     const bool kept = !for_all(w, [&](const std::vector<task>& one) { return may_overwrite(one); });
-    if (t.kind == task_kind::reduce && to_all && from_all) {
+    if (t.kind() == task_kind::reduce && to_all && from_all) {
         w.sums = crossing::all_reduce;
     } else if (from_all && !kept) {
         w.sums = crossing::collective;
@@ -32,28 +32,30 @@ TESSERA_INLINE shared_work work_finder::find(int first) const {
 TESSERA_INLINE int work_finder::count_members(int first) const {
     const task& t = task_at(first);
     int n = 1;
-    if (t.message >= 0) {
-        while (exists(first + n) && task_at(first + n).message == t.message && task_at(first + n).kind == t.kind) {
+    if (t.params().message >= 0) {
+        while (exists(first + n) && task_at(first + n).params().message == t.params().message &&
+               task_at(first + n).kind() == t.kind()) {
             ++n;
         }
         return n;
     }
-    if (t.kind != task_kind::update || t.how != tessera::exchange::sliced || !t.parts.empty() || t.slices < 2 ||
-        t.slice != 0 || static_cast<int>(t.writes.size()) != t.slices) {
+    if (t.kind() != task_kind::update || t.params().how != tessera::exchange::sliced || !t.params().parts.empty() ||
+        t.params().slices < 2 || t.params().slice != 0 || static_cast<int>(t.writes.size()) != t.params().slices) {
         return 1;
     }
-    while (n < t.slices && exists(first + n) && task_at(first + n).kind == t.kind &&
-           task_at(first + n).writes == t.writes && task_at(first + n).slice == n) {
+    while (n < t.params().slices && exists(first + n) && task_at(first + n).kind() == t.kind() &&
+           task_at(first + n).writes == t.writes && task_at(first + n).params().slice == n) {
         ++n;
     }
-    return n == t.slices ? n : 1;
+    return n == t.params().slices ? n : 1;
 }
 
 TESSERA_INLINE bool work_finder::spread_over_gpus(const shared_work& w) const {
     const task& t = task_at(w.first);
     for (int i = 0; i < w.members; ++i) {
         const task& m = task_at(w.first + i);
-        bool fits = part_count(m) == part_count(t) && m.slices == t.slices && m.slice == t.slice + i;
+        bool fits = part_count(m) == part_count(t) && m.params().slices == t.params().slices &&
+                    m.params().slice == t.params().slice + i;
         for (int k = 0; k < i; ++k) {
             fits = fits && gpu(task_at(w.first + k).device) != gpu(m.device);
         }
@@ -119,12 +121,13 @@ TESSERA_INLINE bool work_finder::gathers_in_place(const shared_work& w) const {
 }
 
 TESSERA_INLINE bool sum_alike(const task& a, const task& b) {
-    if (b.kind != task_kind::copy || b.clear || a.reduce != b.reduce || a.segments.size() != b.segments.size()) {
+    if (b.kind() != task_kind::copy || b.copy().clear || a.copy().reduce != b.copy().reduce ||
+        a.copy().segments.size() != b.copy().segments.size()) {
         return false;
     }
-    for (const copy_segment& s : a.segments) {
+    for (const copy_segment& s : a.copy().segments) {
         bool found = false;
-        for (const copy_segment& other : b.segments) {
+        for (const copy_segment& other : b.copy().segments) {
             found = found || (other.source == s.source && other.region == s.region);
         }
         if (!found) {
@@ -135,13 +138,13 @@ TESSERA_INLINE bool sum_alike(const task& a, const task& b) {
 }
 
 TESSERA_INLINE bool sums_over_gpus(const plan& p, const task& t, const std::vector<int>& gpus) {
-    if (t.kind != task_kind::copy || t.clear || t.segments.size() < 2) {
+    if (t.kind() != task_kind::copy || t.copy().clear || t.copy().segments.size() < 2) {
         return false;
     }
     const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
     std::vector<int> seen;
     bool own = false;
-    for (const copy_segment& s : t.segments) {
+    for (const copy_segment& s : t.copy().segments) {
         const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
         if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
             return false;
@@ -155,7 +158,7 @@ TESSERA_INLINE bool sums_over_gpus(const plan& p, const task& t, const std::vect
 
 TESSERA_INLINE shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
     const task& t = p.tasks[static_cast<std::size_t>(first)];
-    const int members = static_cast<int>(t.segments.size());
+    const int members = static_cast<int>(t.copy().segments.size());
     if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
         return {};
     }
@@ -179,7 +182,7 @@ TESSERA_INLINE std::vector<shared_work> find_shared_work(const plan& p, const st
         if (found[i].members > 0) {
             continue;
         }
-        const task_kind k = p.tasks[i].kind;
+        const task_kind k = p.tasks[i].kind();
         const bool of_parameters = k == task_kind::update || k == task_kind::reduce || k == task_kind::gather;
         const shared_work w = k == task_kind::copy ? find_shared_sum(p, static_cast<int>(i), gpus)
                               : of_parameters      ? work_finder(p, gpus).find(static_cast<int>(i))

@@ -49,7 +49,7 @@ template <class Time>
 void add_task_times(cost::profile& to, const plan& p, const graph_view& g, const call_list& l, Time&& time) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const task& t = p.tasks[i];
-        if (t.kind == task_kind::copy || t.kind == task_kind::reorder) {
+        if (t.kind() == task_kind::copy || t.kind() == task_kind::reorder) {
             continue;
         }
         const cost::task_signature what = simulation::signature_of(g, p.tiles, t);

@@ -54,7 +54,7 @@ TESSERA_INLINE void whole_norm_backward(const shard_call& s) {
 }
 
 TESSERA_INLINE void norm_forward(const shard_call& s) {
-    if (s.to.what().implementation == whole_operator) {
+    if (s.to.what().compute().implementation == whole_operator) {
         return whole_norm_forward(s);
     }
     kernel_numbers n = channel_numbers(s, s.input());
@@ -76,7 +76,7 @@ TESSERA_INLINE void norm_forward(const shard_call& s) {
 }
 
 TESSERA_INLINE void norm_backward(const shard_call& s) {
-    if (s.to.what().implementation == whole_operator) {
+    if (s.to.what().compute().implementation == whole_operator) {
         return whole_norm_backward(s);
     }
     const memory_use dy = s.gradient(s.output());
@@ -114,7 +114,7 @@ TESSERA_INLINE void norm_update(const shard_call& s) {
     n.f[0] = channel_count(s);
     n.f[1] = momentum_of(s.attributes());
     n.f[2] = s.attributes().as<op::batch_norm_attributes>().epsilon;
-    const bool whole = s.to.what().implementation == whole_operator;
+    const bool whole = s.to.what().compute().implementation == whole_operator;
     std::vector<memory_use> memory{s.value(s.intermediate(0)), s.value_to(running)};
     if (const int flag = s.to.what().flag; flag >= 0) {
         memory.push_back(s.to.read(flag));

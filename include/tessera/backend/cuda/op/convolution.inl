@@ -282,7 +282,7 @@ TESSERA_INLINE void convolution_bias_gradient(const shard_call& s) {
 }
 
 TESSERA_INLINE box input_tile(const shard_call& s, bool gradient) {
-    const int t = gradient ? s.to.what().gradient[s.input()] : s.to.what().value[s.input()];
+    const int t = gradient ? s.to.what().compute().gradient[s.input()] : s.to.what().compute().value[s.input()];
     return t >= 0 ? s.to.tile_at(t).region : s.region_of(s.input());
 }
 
@@ -294,13 +294,13 @@ TESSERA_INLINE void convolution_forward(const shard_call& s) {
         convolution_input x;
         const convolution c = convolution_of(s, w, x);
         const memory_use from = convolution_value(s, x);
-        if (s.to.what().activates) {
+        if (s.to.what().compute().activates) {
             return add_activated(s, c, from, s.factor(s.parameter(0)), s.value_to(s.output()));
         }
         add_convolution(s, c, convolution::direction::forward, from, s.factor(s.parameter(0)), s.value_to(s.output()));
     }
     convolution_bias(s);
-    if (s.to.what().activates) { // of a shard that sees nothing but padding
+    if (s.to.what().compute().activates) { // of a shard that sees nothing but padding
         const memory_use y = s.value_to(s.output());
         s.to.add(activation{activation::function::relu, false, s.volume(s.output()), s.type()},
                  {composer::as_read(y), y});

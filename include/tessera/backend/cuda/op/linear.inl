@@ -16,7 +16,7 @@ TESSERA_INLINE void linear_forward(const shard_call& s) {
     m.k = s.size(s.parameter(0), 1);
     m.transpose_a = true;
     m.bias = s.parameter(1) >= 0 && s.call.first_part;
-    m.positive = s.to.what().activates;
+    m.positive = s.to.what().compute().activates;
     m.math = s.attributes().math;
     m.result = s.type();
     std::vector<memory_use> memory{s.factor(s.parameter(0)), s.value(s.input()), s.value_to(s.output())};

@@ -18,7 +18,7 @@ TESSERA_INLINE kernel_numbers softmax_numbers(const shard_call& s, int o) {
 }
 
 TESSERA_INLINE void softmax_forward(const shard_call& s) {
-    if (s.to.what().implementation == whole_operator) {
+    if (s.to.what().compute().implementation == whole_operator) {
         const kernel_numbers n = row_numbers(s, s.input());
         s.to.add(row_softmax{false, to_int(n.n[0]), to_int(n.n[1]), s.type()},
                  {s.value(s.input()), s.value_to(s.output())});
@@ -60,7 +60,7 @@ TESSERA_INLINE void softmax_backward(const shard_call& s) {
     kernel_numbers n = softmax_numbers(s, s.output());
     const memory_use dy = s.gradient(s.output());
     const memory_use y = s.value(s.output());
-    if (s.to.what().implementation == whole_operator) {
+    if (s.to.what().compute().implementation == whole_operator) {
         s.to.add(row_softmax{true, to_int(n.n[0]), to_int(n.n[1]), s.type()}, {y, dy, s.gradient_to(s.input())});
         return;
     }

@@ -46,7 +46,8 @@ TESSERA_INLINE bool chooser::are_right(const decisions& d) {
     bool all = true;
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         const task& t = p_.tasks[i];
-        all = (t.kind != task_kind::compute || t.what == pass::update || catalog_.is_right(call(t), d.tasks[i])) && all;
+        all =
+            (t.kind() != task_kind::compute || t.what == pass::update || catalog_.is_right(call(t), d.tasks[i])) && all;
     }
     return all;
 }

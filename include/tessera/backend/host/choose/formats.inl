@@ -23,7 +23,7 @@ TESSERA_INLINE void chooser::link() {
                 const task& x = p_.tasks[at(groups_[at(i)].legs[at(l)].tasks[0])];
                 for (int o = 0; o < max_operands; ++o) {
                     for (const bool gradient : {false, true}) {
-                        const int t = gradient ? x.gradient[o] : x.value[o];
+                        const int t = gradient ? x.compute().gradient[o] : x.compute().value[o];
                         if (t >= 0) {
                             what(place{i, l, o, gradient}, t,
                                  std::find(x.writes.begin(), x.writes.end(), t) != x.writes.end());
@@ -195,9 +195,9 @@ TESSERA_INLINE void chooser::store_parameters(decisions& d) {
     all.resize(d.parameters.size());
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         const task& t = p_.tasks[i];
-        for (int o = 0; o < max_operands && t.kind == task_kind::compute && t.what != pass::update; ++o) {
+        for (int o = 0; o < max_operands && t.kind() == task_kind::compute && t.what != pass::update; ++o) {
             for (const bool gradient : {false, true}) {
-                const int which = gradient ? t.gradient[o] : t.value[o];
+                const int which = gradient ? t.compute().gradient[o] : t.compute().value[o];
                 const int f = gradient ? d.tasks[i].gradient[o] : d.tasks[i].value[o];
                 const tile_kind kind = gradient ? tile_kind::parameter_gradient : tile_kind::parameter;
                 for (std::size_t k = 0; which >= 0 && f >= 0 && k < all.size(); ++k) {

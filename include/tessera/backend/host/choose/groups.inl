@@ -32,25 +32,25 @@ TESSERA_INLINE bool corresponds(const candidate& a, const candidate& b) {
 TESSERA_INLINE void chooser::make_groups() {
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         const task& t = p_.tasks[at(i)];
-        if (t.kind != task_kind::compute || t.what == pass::update) {
+        if (t.kind() != task_kind::compute || t.what == pass::update) {
             continue;
         }
         const bool follows = backward_follows_forward(catalog_.rows(), g_.ops[t.op].attributes);
         const pass what = computed_as(t.what);
         group* found = nullptr;
         for (group& x : groups_) {
-            if (x.op == t.op && (follows ? x.nest < 0 : x.what == what && x.nest == t.first_nest)) {
+            if (x.op == t.op && (follows ? x.nest < 0 : x.what == what && x.nest == t.compute().first_nest)) {
                 found = &x;
             }
         }
         if (found == nullptr) {
-            groups_.push_back({t.op, what, follows ? -1 : t.first_nest, {}, 0});
+            groups_.push_back({t.op, what, follows ? -1 : t.compute().first_nest, {}, 0});
             found = &groups_.back();
         }
         group::leg* leg = nullptr;
         for (group::leg& l : found->legs) {
             const task& first = p_.tasks[at(l.tasks[0])];
-            if (computed_as(first.what) == what && first.first_nest == t.first_nest) {
+            if (computed_as(first.what) == what && first.compute().first_nest == t.compute().first_nest) {
                 leg = &l;
             }
         }

@@ -11,7 +11,7 @@ TESSERA_INLINE double measured_tasks::predict(const plan& p, const graph_view& g
     clock_.learn(p, g);
     const plan_times t = clock_.times(p, g);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].kind == task_kind::compute && p.tasks[i].what != pass::update) {
+        if (p.tasks[i].kind() == task_kind::compute && p.tasks[i].what != pass::update) {
             known_.set(simulation::signature_of(g, p.tiles, p.tasks[i]), t.tasks[i].alone);
         }
     }

@@ -94,7 +94,7 @@ TESSERA_INLINE std::string task_clock::name_of(const plan& p, int index, const g
                                                const std::vector<simulation::reuse>& where) const {
     const task& t = p.tasks[static_cast<std::size_t>(index)];
     description d;
-    if (t.kind == task_kind::compute) {
+    if (t.kind() == task_kind::compute) {
         d = g.describe(t.op);
     }
     return "task " + detail::work_name(p, t, g, &d, backend_.formats(), backend_.rows(), backend_.update()) +

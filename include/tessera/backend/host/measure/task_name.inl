@@ -40,24 +40,26 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
         return name;
     };
     std::string name;
-    switch (t.kind) {
+    switch (t.kind()) {
     case task_kind::compute: {
         if (t.what == pass::update) {
-            return "running " + extents(tile_at(t.running).region.extents()) + " " + std::to_string(t.reads.size());
+            return "running " + extents(tile_at(t.compute().running).region.extents()) + " " +
+                   std::to_string(t.reads.size());
         }
         candidate k;
-        k.engine = static_cast<engine_kind>(t.implementation);
+        k.engine = static_cast<engine_kind>(t.compute().implementation);
         for (int o = 0; o < max_operands; ++o) {
-            k.value[o] = t.value[o] >= 0 ? tile_at(t.value[o]).format : -1;
-            k.gradient[o] = t.gradient[o] >= 0 ? tile_at(t.gradient[o]).format : -1;
+            k.value[o] = t.compute().value[o] >= 0 ? tile_at(t.compute().value[o]).format : -1;
+            k.gradient[o] = t.compute().gradient[o] >= 0 ? tile_at(t.compute().gradient[o]).format : -1;
         }
         return problem_name(call_of(p, t, g, *d), rows) + " | " + candidate_name(k, table, d->operands.size());
     }
     case task_kind::copy: {
         const tile& target = tile_at(t.writes[0]);
-        name = std::string("copy ") + (t.clear ? "cleared " : "") + (t.reduce == reducer::max ? "max " : "") +
-               std::to_string(bytes_of(target.type)) + " " + std::to_string(target.bytes);
-        for (const copy_segment& s : t.segments) {
+        name = std::string("copy ") + (t.copy().clear ? "cleared " : "") +
+               (t.copy().reduce == reducer::max ? "max " : "") + std::to_string(bytes_of(target.type)) + " " +
+               std::to_string(target.bytes);
+        for (const copy_segment& s : t.copy().segments) {
             const box_copy b(s.region, tile_at(s.source).region, target.region);
             name += std::string(s.overwrite ? " =" : " +") + (target.format == format::plain ? "" : "f");
             for (int k = 0; k < max_rank; ++k) {
@@ -80,9 +82,9 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
         return "gather " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size());
     case task_kind::compress:
     case task_kind::decompress:
-        name = to_text(t.kind);
+        name = to_text(t.kind());
         for_each_part(t, [&](const task& one) { // by words of codes
-            const int code = t.kind == task_kind::compress ? one.writes[0] : one.reads[0];
+            const int code = t.kind() == task_kind::compress ? one.writes[0] : one.reads[0];
             name += " " + std::to_string(tile_at(code).region.volume()) + " " + std::to_string(tile_at(code).elements) +
                     " " + std::to_string(one.reads.size());
         });
@@ -93,7 +95,7 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
     case task_kind::norm:
         break;
     }
-    name = std::string(to_text(t.kind)) +
+    name = std::string(to_text(t.kind())) +
            (update.which == update_rule::kind::adam      ? " adam "
             : update.which == update_rule::kind::rmsprop ? " rmsprop "
                                                          : " sgd ") +
@@ -102,12 +104,12 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
                                                : "lars ") +
            std::to_string(update.state_count());
     for_each_part(t, [&](const task& one) {
-        const int first = t.kind == task_kind::norm ? one.reads[0] : one.writes[0];
+        const int first = t.kind() == task_kind::norm ? one.reads[0] : one.writes[0];
         name += " " + std::to_string(slice_of(tile_at(first), one).size()) + " " + std::to_string(one.reads.size()) +
-                " " + std::to_string(one.writes.size()) + " " + std::to_string(one.norms.size()) +
-                (t.parts.empty() ? "" : ";");
+                " " + std::to_string(one.writes.size()) + " " + std::to_string(one.params().norms.size()) +
+                (t.params().parts.empty() ? "" : ";");
     });
-    return name + (t.counted_elsewhere.empty() ? "" : " partly");
+    return name + (t.params().counted_elsewhere.empty() ? "" : " partly");
 }
 
 TESSERA_INLINE std::string residence_name(const std::vector<residence>& where) {

@@ -242,14 +242,14 @@ TESSERA_INLINE device_graph this_host(backend& b, const local_devices& team) {
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
             const task& t = p.tasks[i];
             const auto ns = static_cast<double>(times.tasks[i].alone);
-            if (t.kind == task_kind::compute && t.what != pass::update) {
+            if (t.kind() == task_kind::compute && t.what != pass::update) {
                 const cost::work w = simulation::work_of(g, g.describe(t.op), p.tiles, t);
                 double& rate = best[static_cast<int>(w.kind)];
                 rate = std::max(rate, static_cast<double>(w.flops) / ns);
                 if (w.kind == work_kind::elementwise && w.bytes > (1 << 20)) {
                     memory = std::max(memory, static_cast<double>(w.bytes) / ns);
                 }
-            } else if (t.kind == task_kind::update) {
+            } else if (t.kind() == task_kind::update) {
                 index_t remote = 0;
                 for (int r : t.reads) {
                     remote += p.tiles[static_cast<std::size_t>(r)].device != t.device

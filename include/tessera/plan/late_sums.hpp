@@ -34,7 +34,7 @@ private:
 } // namespace tessera::detail
 
 #ifndef TESSERA_COMPILED
-#include "tessera/plan/lower/late_sums.inl"
+#include "tessera/plan/late_sums.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

@@ -3,12 +3,12 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/lower/late_sums.hpp"
+#include "tessera/plan/late_sums.hpp"
 
 namespace tessera::detail {
 
 TESSERA_INLINE void computed_so_far::pass(const task& t, int number) {
-    if (t.kind == task_kind::compute) {
+    if (t.kind() == task_kind::compute) {
         last_[static_cast<std::size_t>(t.device)] = number;
     }
 }
