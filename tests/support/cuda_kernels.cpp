@@ -145,19 +145,23 @@ static unsigned __float_as_uint(float f) { // NOLINT(bugprone-reserved-identifie
     return x;
 }
 
+namespace tessera::cuda::kernels::device {
+using index_t = long long;
+} // namespace tessera::cuda::kernels::device
+
 #ifdef __device__
 #error "CUDA's headers came first"
 #endif
 #define __device__
 #define __shared__ static
 #define __syncthreads ::cuda_emulation::block::wait
-#define KERNEL(name)                                                                                                   \
-    void name(arguments a);                                                                                            \
+#define KERNEL(name, ...)                                                                                              \
+    void name(given<__VA_ARGS__> a);                                                                                   \
     static const ::cuda_emulation::enrolled name##_known(#name, name);                                                 \
-    inline void name([[maybe_unused]] arguments a)
-#define TYPED_KERNEL(name)                                                                                             \
-    KERNEL(name) { name##_of<float>(a); }                                                                              \
-    KERNEL(name##_bf16) { name##_of<bf16>(a); }
+    inline void name([[maybe_unused]] given<__VA_ARGS__> a)
+#define TYPED_KERNEL(name, ...)                                                                                        \
+    KERNEL(name, __VA_ARGS__) { name##_of<float>(a); }                                                                 \
+    KERNEL(name##_bf16, __VA_ARGS__) { name##_of<bf16>(a); }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -180,6 +184,7 @@ namespace {
 constexpr const char* shim = R"(
 #include <cmath>
 #include <cstring>
+using index_t = long long;
 struct dimensions { unsigned x; };
 extern "C" { dimensions* shim_dimensions[4]; void (*shim_wait)(); }
 #define threadIdx (*shim_dimensions[0])
@@ -195,18 +200,22 @@ struct enrolled { entry e; template <class A> enrolled(const char* n, void (*r)(
 #define __device__
 #define __shared__ static
 #define __syncthreads() shim_wait()
-#define KERNEL(name) \
-    static void name(arguments a); \
-    static void name##_run(unsigned blocks, unsigned threads, const void* given) { \
+#define KERNEL(name, ...) \
+    static void name(given<__VA_ARGS__> a); \
+    static void name##_run(unsigned blocks, unsigned threads, const void* with) { \
         gridDim.x = blocks; \
         blockDim.x = threads; \
         for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) { \
-            for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) { name(*static_cast<const arguments*>(given)); } \
+            for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) { \
+                name(*static_cast<const given<__VA_ARGS__>*>(with)); \
+            } \
         } \
     } \
     static enrolled name##_known(#name, name##_run, name); \
-    static void name(arguments a)
-#define TYPED_KERNEL(name) KERNEL(name) { name##_of<float>(a); } KERNEL(name##_bf16) { name##_of<bf16>(a); }
+    static void name(given<__VA_ARGS__> a)
+#define TYPED_KERNEL(name, ...) \
+    KERNEL(name, __VA_ARGS__) { name##_of<float>(a); } \
+    KERNEL(name##_bf16, __VA_ARGS__) { name##_of<bf16>(a); }
 )";
 
 struct entry {

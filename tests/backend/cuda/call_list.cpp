@@ -513,10 +513,14 @@ TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split
     REQUIRE(layers > 0);
     CHECK(norms(make_listed(g.view(), ts::strategy(g.view()), 1, {0}, {})) == std::pair{2 * layers, 0});
     CHECK(norms(make_listed(g.view(), samples, 2, {0, 0}, {})) == std::pair{0, 4 * layers});
+    namespace id = ts::cuda::kernels;
     int passes = 0; // over x and its gradient, for the sums, gamma and beta together
     for (const ts::cuda::call& c : make_listed(g.view(), samples, 2, {0, 0}, {}).list.calls) {
         const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
-        passes += k != nullptr && k->which == &ts::cuda::kernels::statistics_gradient && k->numbers.n[3] == 7 ? 1 : 0;
+        passes +=
+            k != nullptr && k->which == &id::statistics_gradient && k->numbers.as<id::channel_numbers>().wanted == 7
+                ? 1
+                : 0;
     }
     CHECK(passes == 2 * layers);
 }

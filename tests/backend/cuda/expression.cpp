@@ -69,7 +69,7 @@ void check_text(const ts::op_attributes& a) {
                 const_cast<float*>(leaves[order.at[k]]); // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
         }
         given.at[order.count] = made.data();
-        given.numbers.n[0] = static_cast<ts::index_t>(x.size());
+        given.numbers.set(cuda::kernels::count_numbers{.count = static_cast<ts::index_t>(x.size())});
         cuda_emulation::launch(&own.kernels[1 + which], ts::element::f32, 3, 32, given);
         for (std::size_t i = 0; i < x.size(); ++i) {
             ts::reference::detail::formula_loop<double> loop(f, which);

@@ -49,33 +49,44 @@ struct ramp_sum_loops {
 };
 constexpr auto plain_rows = ts::reference::own_rows_of<ramp_sum_loops>();
 
-// A thread for each row; n: rows, channels, 1 where it goes backward.
-constexpr const char* code = R"(
+using ts::index_t; // as device code has it
+
+// clang-format off
+TESSERA_KERNELS(code,
+
+struct ramp_sum_numbers {
+    index_t rows = 0;
+    index_t channels = 0;
+    index_t backward = 0;
+};
+,
+
+/// A thread for each row. at: from, to.
 template <class T>
-__device__ void own_ramp_sum_of(const arguments& a) {
+__device__ void own_ramp_sum_of(const given<ramp_sum_numbers>& a) {
     const T* from = pointer<const T>(a, 0);
     T* to = pointer<T>(a, 1);
-    for (long long row = first_index(); row < a.n[0]; row += index_step()) {
+    for (long long row = first_index(); row < a.n.rows; row += index_step()) {
         float sum = 0;
-        for (long long k = 0; k < a.n[1]; ++k) {
-            const long long c = a.n[2] == 1 ? a.n[1] - 1 - k : k;
-            const float x = from[row * a.n[1] + c];
+        for (long long k = 0; k < a.n.channels; ++k) {
+            const long long c = a.n.backward == 1 ? a.n.channels - 1 - k : k;
+            const float x = from[row * a.n.channels + c];
             const float weight = static_cast<float>(c + 1);
-            sum += a.n[2] == 1 ? x : weight * x;
-            to[row * a.n[1] + c] = a.n[2] == 1 ? weight * sum : sum;
+            sum += a.n.backward == 1 ? x : weight * x;
+            to[row * a.n.channels + c] = a.n.backward == 1 ? weight * sum : sum;
         }
     }
 }
-TYPED_KERNEL(own_ramp_sum)
-)";
+TYPED_KERNEL(own_ramp_sum, ramp_sum_numbers)
+
+)
+// clang-format on
 constexpr cuda::kernel ramp_sum_kernel{"own_ramp_sum", true, code};
 
 void launch(const cuda::shard_call& s, cuda::memory_use from, cuda::memory_use to, bool backward) {
-    cuda::kernel_numbers n;
-    n.n[0] = s.size(s.input(), 0);
-    n.n[1] = s.size(s.input(), 1);
-    n.n[2] = backward ? 1 : 0;
-    s.to.launch(ramp_sum_kernel, {from, to}, n, n.n[0]);
+    const ramp_sum_numbers n{
+        .rows = s.size(s.input(), 0), .channels = s.size(s.input(), 1), .backward = backward ? 1 : 0};
+    s.to.launch(ramp_sum_kernel, {from, to}, cuda::kernel_numbers(n), n.rows);
 }
 constexpr cuda::operator_row ramp_sum_row{
     .of = nullptr,

@@ -38,7 +38,9 @@ std::vector<char> run(const cuda::kernel& k, ts::element type, const cuda::kerne
     for (std::vector<char>& x : inputs) {
         a.at[i++] = x.data();
     }
-    std::vector<char> dx(static_cast<std::size_t>((n.n[0] * n.n[1] * n.n[2] + 64) * ts::bytes_of(type)), '\x55');
+    const auto all = n.as<cuda::kernels::pool_numbers>();
+    std::vector<char> dx(static_cast<std::size_t>((all.planes * all.in[0] * all.in[1] + 64) * ts::bytes_of(type)),
+                         '\x55');
     a.at[i] = dx.data();
     cuda_emulation::launch(&k, type, static_cast<unsigned>(blocks), static_cast<unsigned>(threads), a);
     return dx;
@@ -93,46 +95,48 @@ TEST_CASE("blocks of images make the bits that are gathered element by element")
     draws draw{1};
     int bands = 0, across = 0, groups = 0, shared = 0, stacks = 0, gaps = 0, square = 0;
     for (int i = 0; i < 400; ++i) {
-        cuda::kernel_numbers k;
-        ts::index_t* const n = k.n;
+        cuda::kernels::pool_numbers n{
+            .in_depth = 1, .out_depth = 1, .stride_depth = 1, .dilation_depth = 1, .size_depth = 1};
         const bool wide = i % 16 == 0;
         const bool large = i % 4 == 1;
-        n[0] = wide || large ? draw(1, 3) : draw(1, 90);
+        n.planes = wide || large ? draw(1, 3) : draw(1, 90);
         const bool even = draw(0, 1) == 0;
-        n[15] = n[16] = n[18] = n[19] = n[20] = 1;
         for (int d = 0; d < 2; ++d) {
-            n[1 + d] = wide && d == 1 ? draw(257, 900) : wide ? draw(1, 9) : large ? draw(20, 90) : draw(1, 14);
-            n[7 + d] = draw(1, 4);
-            n[9 + d] = draw(0, 2) == 0 ? draw(2, 4) : 1;
-            n[11 + d] = draw(1, 5);
+            n.in[d] = wide && d == 1 ? draw(257, 900) : wide ? draw(1, 9) : large ? draw(20, 90) : draw(1, 14);
+            n.stride[d] = draw(1, 4);
+            n.dilation[d] = draw(0, 2) == 0 ? draw(2, 4) : 1;
+            n.size[d] = draw(1, 5);
             if (even && d == 1) {
-                n[9 + d] = n[9];
-                n[11 + d] = n[11];
+                n.dilation[d] = n.dilation[0];
+                n.size[d] = n.size[0];
             }
-            const ts::index_t reach = (n[11 + d] - 1) * n[9 + d];
-            n[5 + d] = draw(-reach - 2, 3);
-            n[3 + d] = std::max<ts::index_t>(1, (n[1 + d] - n[5 + d] - draw(0, reach + 1)) / n[7 + d] + 1);
+            const ts::index_t reach = (n.size[d] - 1) * n.dilation[d];
+            n.first[d] = draw(-reach - 2, 3);
+            n.out[d] = std::max<ts::index_t>(1, (n.in[d] - n.first[d] - draw(0, reach + 1)) / n.stride[d] + 1);
         }
-        n[14] = draw(0, 1);
-        const ts::index_t blocks = cuda::detail::cut_pool(k, ts::index_t{512} << draw(0, 4));
+        n.counts_padding = draw(0, 1);
+        const ts::index_t blocks = cuda::detail::cut_pool(n, ts::index_t{512} << draw(0, 4));
         REQUIRE(blocks > 0);
-        bands += n[24] > 1 ? 1 : 0;
-        across += n[25] > 1 ? 1 : 0;
-        groups += n[21] > 1 && n[21] < n[0] && n[0] % n[21] != 0 ? 1 : 0;
-        shared += n[24] > 1 && n[11] > n[7] ? 1 : 0;
-        stacks += n[30] > 1 && n[31] > 1 && n[22] % n[30] != 0 ? 1 : 0;
-        gaps += n[7] > n[11] ? 1 : 0;
-        square += n[9] == 1 && n[10] == 1 && n[11] == n[12] && (n[11] == 2 || n[11] == 3) ? 1 : 0;
+        bands += n.blocks[0] > 1 ? 1 : 0;
+        across += n.blocks[1] > 1 ? 1 : 0;
+        groups += n.block_planes > 1 && n.block_planes < n.planes && n.planes % n.block_planes != 0 ? 1 : 0;
+        shared += n.blocks[0] > 1 && n.size[0] > n.stride[0] ? 1 : 0;
+        stacks += n.stack[0] > 1 && n.stack[1] > 1 && n.block[0] % n.stack[0] != 0 ? 1 : 0;
+        gaps += n.stride[0] > n.size[0] ? 1 : 0;
+        square +=
+            n.dilation[0] == 1 && n.dilation[1] == 1 && n.size[0] == n.size[1] && (n.size[0] == 2 || n.size[0] == 3)
+                ? 1
+                : 0;
         const ts::index_t threads = ts::index_t{32} << draw(0, 3);
         const ts::element type = i % 3 == 2 ? ts::element::bf16 : ts::element::f32;
-        const std::vector<char> x = some_numbers(draw, type, n[0] * n[1] * n[2], false);
-        const std::vector<char> dy = some_numbers(draw, type, n[0] * n[3] * n[4], true);
+        const std::vector<char> x = some_numbers(draw, type, n.planes * n.in[0] * n.in[1], false);
+        const std::vector<char> dy = some_numbers(draw, type, n.planes * n.out[0] * n.out[1], true);
         CAPTURE(i);
-        CHECK(run(cuda::kernels::pool_maximum_backward, type, k, blocks, threads, {x, dy}) ==
-              run(cuda::kernels::pool3d_maximum_backward, type, k, 2, 256, {x, dy}));
-        n[13] = 1;
-        CHECK(run(cuda::kernels::pool_average_backward, type, k, blocks, threads, {dy}) ==
-              run(cuda::kernels::pool3d_average_backward, type, k, 2, 256, {dy}));
+        CHECK(run(cuda::kernels::pool_maximum_backward, type, cuda::kernel_numbers(n), blocks, threads, {x, dy}) ==
+              run(cuda::kernels::pool3d_maximum_backward, type, cuda::kernel_numbers(n), 2, 256, {x, dy}));
+        n.average = 1;
+        CHECK(run(cuda::kernels::pool_average_backward, type, cuda::kernel_numbers(n), blocks, threads, {dy}) ==
+              run(cuda::kernels::pool3d_average_backward, type, cuda::kernel_numbers(n), 2, 256, {dy}));
     }
     for (const int count : {bands, across, groups, shared, stacks, gaps, square}) {
         CHECK(count > 10);
@@ -141,16 +145,15 @@ TEST_CASE("blocks of images make the bits that are gathered element by element")
 
 TEST_CASE("blocks have room for what touches them, and there are enough of them") {
     const auto cut = [](ts::index_t planes, ts::index_t extent, ts::index_t window, ts::index_t stride) {
-        cuda::kernel_numbers k;
-        ts::index_t* const n = k.n;
-        n[0] = planes;
-        n[1] = n[2] = extent;
-        n[3] = n[4] = (extent - window) / stride + 1;
-        n[7] = n[8] = stride;
-        n[9] = n[10] = 1;
-        n[11] = n[12] = window;
-        k.n[95] = cuda::detail::cut_pool(k);
-        return k;
+        const ts::index_t out = (extent - window) / stride + 1;
+        cuda::kernels::pool_numbers n{.planes = planes,
+                                      .in = {extent, extent},
+                                      .out = {out, out},
+                                      .stride = {stride, stride},
+                                      .dilation = {1, 1},
+                                      .size = {window, window}};
+        const ts::index_t blocks = cuda::detail::cut_pool(n);
+        return std::pair(n, blocks);
     };
     for (const ts::index_t planes : {ts::index_t{1}, ts::index_t{300}, ts::index_t{32768}}) {
         for (const ts::index_t extent : {1, 6, 13, 56, 112, 257, 1000, 70000}) {
@@ -159,23 +162,22 @@ TEST_CASE("blocks have room for what touches them, and there are enough of them"
                     if (window > extent || (extent == 70000 && planes > 300)) {
                         continue;
                     }
-                    const cuda::kernel_numbers k = cut(planes, extent, window, stride);
-                    const ts::index_t* const n = k.n;
+                    const auto [n, blocks] = cut(planes, extent, window, stride);
                     CAPTURE(extent);
                     CAPTURE(window);
                     CAPTURE(stride);
-                    CHECK((n[95] == 0) == (extent == 70000)); // its places need 33 bits
-                    if (n[95] == 0) {
+                    CHECK((blocks == 0) == (extent == 70000)); // its places need 33 bits
+                    if (blocks == 0) {
                         continue;
                     }
-                    CHECK(n[21] * n[26] * n[27] <= cuda::detail::most_pool_windows);
-                    CHECK(std::max(n[22], n[23]) <= cuda::detail::most_pool_side);
-                    CHECK(n[24] * n[22] >= n[1]);
-                    CHECK((n[24] - 1) * n[22] < n[1]);
-                    CHECK(n[25] * n[23] >= n[2]);
-                    CHECK((n[25] - 1) * n[23] < n[2]);
+                    CHECK(n.block_planes * n.windows[0] * n.windows[1] <= cuda::detail::most_pool_windows);
+                    CHECK(std::max(n.block[0], n.block[1]) <= cuda::detail::most_pool_side);
+                    CHECK(n.blocks[0] * n.block[0] >= n.in[0]);
+                    CHECK((n.blocks[0] - 1) * n.block[0] < n.in[0]);
+                    CHECK(n.blocks[1] * n.block[1] >= n.in[1]);
+                    CHECK((n.blocks[1] - 1) * n.block[1] < n.in[1]);
                     if (planes == 32768 && window <= 7) {
-                        CHECK(n[95] >= (extent < 6 ? 64 : 1000));
+                        CHECK(blocks >= (extent < 6 ? 64 : 1000));
                     }
                 }
             }

@@ -67,7 +67,7 @@ std::set<ts::index_t> hold(const tests::op_case& row, const batch_data* given = 
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             if (k != nullptr && k->which->name == std::string("row_maximum") && run == 0) {
                 CHECK(k->threads == 256);
-                threads.insert(ts::index_t{1} << k->numbers.n[9]);
+                threads.insert(ts::index_t{1} << k->numbers.as<ts::cuda::kernels::row_numbers>().log_threads);
             }
         });
     }

@@ -162,7 +162,7 @@ TEST_CASE(
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&next.body);
             REQUIRE(k != nullptr);
             CHECK(k->which == &ts::cuda::kernels::round_to_bf16);
-            CHECK(k->numbers.n[0] == target.elements);
+            CHECK(k->numbers.as<ts::cuda::kernels::count_numbers>().count == target.elements);
             CHECK(next.task == calls[i].task);
             CHECK(next.stream == calls[i].stream);
             CHECK(next.memory[0].tile == staged.tile);

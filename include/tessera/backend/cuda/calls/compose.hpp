@@ -97,11 +97,11 @@ public:
     void launch_blocks(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
                        index_t blocks, index_t work);
 
-    /// Sums over each of n[1] channels: `inputs`, and up to three targets as statistics_gradient takes them (n[3] says
-    /// which are wanted). Where there are few channels several blocks share one, since one for each would leave most of
-    /// a GPU idle; another kernel adds theirs.
+    /// Sums over each channel: `inputs`, and up to three targets as statistics_gradient takes them. Where there are few
+    /// channels several blocks share one, since one for each would leave most of a GPU idle; another kernel adds
+    /// theirs.
     void launch_channels(const kernel& which, std::vector<memory_use> inputs, const std::vector<memory_use>& targets,
-                         kernel_numbers n);
+                         kernels::channel_numbers n, const kernels::norm_reals& reals = {});
 
     static kernel_launch make(const kernel& which, int pointers, const kernel_numbers& numbers);
     kernel_launch typed(kernel_launch k) const;

@@ -98,22 +98,23 @@ TESSERA_INLINE void composer::launch_blocks(const kernel& which, std::vector<mem
 }
 
 TESSERA_INLINE void composer::launch_channels(const kernel& which, std::vector<memory_use> inputs,
-                                              const std::vector<memory_use>& targets, kernel_numbers n) {
+                                              const std::vector<memory_use>& targets, kernels::channel_numbers n,
+                                              const kernels::norm_reals& reals) {
     constexpr index_t enough = 512; // blocks for any GPU
     constexpr index_t least = 1024; // elements for a block
-    const index_t work = n.n[0] * n.n[2];
-    const index_t parts = std::min((enough + n.n[1] - 1) / std::max<index_t>(n.n[1], 1), work / least);
+    const index_t work = n.samples * n.plane;
+    const index_t parts = std::min((enough + n.channels - 1) / std::max<index_t>(n.channels, 1), work / least);
     if (parts <= 1) {
         inputs.insert(inputs.end(), targets.begin(), targets.end());
-        return launch_blocks(which, std::move(inputs), n, n.n[1], work);
+        return launch_blocks(which, std::move(inputs), kernel_numbers(n, reals), n.channels, work);
     }
-    n.n[4] = parts;
-    const memory_use sums = take(parts * 2 * n.n[1] * bytes_of(element::f64));
+    n.parts = parts;
+    const memory_use sums = take(parts * 2 * n.channels * bytes_of(element::f64));
     inputs.push_back(sums);
-    launch_blocks(which, std::move(inputs), n, n.n[1] * parts, work / parts);
+    launch_blocks(which, std::move(inputs), kernel_numbers(n, reals), n.channels * parts, work / parts);
     std::vector<memory_use> all{as_read(sums)};
     all.insert(all.end(), targets.begin(), targets.end());
-    launch(kernels::add_channel_parts, std::move(all), n, n.n[1]);
+    launch(kernels::add_channel_parts, std::move(all), kernel_numbers(n, reals), n.channels);
 }
 
 TESSERA_INLINE kernel_launch composer::make(const kernel& which, int pointers, const kernel_numbers& numbers) {
@@ -163,18 +164,17 @@ TESSERA_INLINE void composer::copy(const strided_box& b, memory_use from_memory,
         add(memory_copy{}, {as_read(source), target});
         return;
     }
-    kernel_numbers n;
+    kernels::copy_numbers n{.how = overwrite ? 0 : how == reducer::max ? 2 : 1};
     for (int k = 0; k < 5; ++k) {
-        n.n[k] = b.count[k];
-        n.n[5 + k] = b.from[k];
-        n.n[10 + k] = b.to[k];
+        n.count[k] = b.count[k];
+        n.from[k] = b.from[k];
+        n.to[k] = b.to[k];
     }
-    n.n[15] = overwrite ? 0 : how == reducer::max ? 2 : 1;
     const kernel& which = of == element::f32   ? kernels::strided_copy_f32
                           : of == element::f64 ? kernels::strided_copy_f64
                           : of == element::i32 ? kernels::strided_copy_i32
                                                : kernels::strided_copy_bf16;
-    launch(which, {as_read(source), target}, n, total);
+    launch(which, {as_read(source), target}, kernel_numbers(n), total);
 }
 
 TESSERA_INLINE index_t composer::span(const index_t* count, const index_t* stride) {
@@ -191,9 +191,8 @@ TESSERA_INLINE memory_use shard_call::factor(int o) const {
         return own;
     }
     const memory_use rounded = to.take(volume(o) * bytes_of(element::bf16));
-    kernel_numbers n;
-    n.n[0] = volume(o);
-    to.launch(kernels::round_to_bf16, {own, rounded}, n, n.n[0]);
+    const kernels::count_numbers n{.count = volume(o)};
+    to.launch(kernels::round_to_bf16, {own, rounded}, kernel_numbers(n), n.count);
     return composer::as_read(rounded);
 }
 

@@ -12,15 +12,14 @@ namespace tessera::cuda::detail {
 TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
     const task& t = to.what();
     const int rows = loss_rows_of(to.of(), g, t);
-    kernel_numbers n;
-    n.n[0] = to.tile_at(rows).elements;
+    kernels::loss_numbers n{.count = to.tile_at(rows).elements};
     for (const task& x : to.of().tasks) {
         if (x.flag == t.flag && x.kind() == task_kind::compute && x.what == pass::forward) {
-            n.n[1] = &x == &t ? 0 : 1;
+            n.adds = &x == &t ? 0 : 1;
             break;
         }
     }
-    kernel_launch k = composer::make(kernels::count_not_finite, 2, n);
+    kernel_launch k = composer::make(kernels::count_not_finite, 2, kernel_numbers(n));
     to.add(std::move(k), {to.read(rows), to.write(t.flag)});
 }
 

@@ -9,12 +9,9 @@ namespace tessera::cuda {
 
 TESSERA_INLINE kernel_launch leaders_launch(const tile& t) {
     const logit_rows rows(t.region);
-    kernel_numbers n;
-    n.n[0] = rows.samples;
-    n.n[1] = rows.classes;
-    n.n[2] = rows.plane;
-    n.n[3] = rows.first_class;
-    kernel_launch k = composer::make(kernels::row_leader, 2, n);
+    const kernels::row_numbers n{
+        .samples = rows.samples, .columns = rows.classes, .plane = rows.plane, .first_class = rows.first_class};
+    kernel_launch k = composer::make(kernels::row_leader, 2, kernel_numbers(n));
     k.type = t.type;
     k.blocks = to_int(rows.count());
     k.threads = composer::threads_for(rows.classes);

@@ -183,34 +183,33 @@ TESSERA_INLINE std::vector<memory_use> near_targets(const composer& to, const gp
 }
 
 TESSERA_INLINE kernel_launch update_launch(const update_rule& how, index_t elements) {
-    kernel_numbers n;
-    n.n[0] = elements;
-    n.n[4] = how.own_state_count() > 0 ? 1 : 0;
-    n.n[6] = how.nesterov || how.centered ? 1 : 0;
-    n.n[7] = how.decoupled ? 1 : 0;
-    n.n[8] = how.which == update_rule::kind::rmsprop && how.momentum != 0 ? 1 : 0;
-    n.f[0] = static_cast<double>(how.momentum);
-    n.f[1] = static_cast<double>(how.weight_decay);
-    n.f[2] = static_cast<double>(how.beta1);
-    n.f[3] = static_cast<double>(how.beta2);
-    n.f[4] = static_cast<double>(how.epsilon);
-    n.f[5] = static_cast<double>(how.clip_norm);
-    n.f[6] = static_cast<double>(how.loss_scale);
-    n.f[7] = static_cast<double>(how.rate_factor);
-    n.f[8] = static_cast<double>(how.clip_value);
-    n.f[9] = static_cast<double>(how.average);
-    n.n[11] = how.prunes ? 1 : 0;
+    kernels::step_numbers n{.count = elements,
+                            .has_states = how.own_state_count() > 0 ? 1 : 0,
+                            .variant = how.nesterov || how.centered ? 1 : 0,
+                            .decoupled = how.decoupled ? 1 : 0,
+                            .has_momentum = how.which == update_rule::kind::rmsprop && how.momentum != 0 ? 1 : 0,
+                            .prunes = how.prunes ? 1 : 0};
+    kernels::step_reals reals{.momentum = static_cast<double>(how.momentum),
+                              .weight_decay = static_cast<double>(how.weight_decay),
+                              .beta1 = static_cast<double>(how.beta1),
+                              .beta2 = static_cast<double>(how.beta2),
+                              .epsilon = static_cast<double>(how.epsilon),
+                              .clip_norm = static_cast<double>(how.clip_norm),
+                              .loss_scale = static_cast<double>(how.loss_scale),
+                              .rate_factor = static_cast<double>(how.rate_factor),
+                              .clip_value = static_cast<double>(how.clip_value),
+                              .average = static_cast<double>(how.average)};
     if (how.is_layerwise()) {
         const bool of_gradient = how.trust == trust_by::gradient;
-        n.n[10] = of_gradient ? 1 : 2;
-        n.f[10] = static_cast<double>(how.trust_coefficient);
-        n.f[11] = of_gradient ? static_cast<double>(how.weight_decay) : 0; // as settings_in() has them
-        n.f[12] = of_gradient ? static_cast<double>(how.epsilon) : 0;
+        n.trust = of_gradient ? 1 : 2;
+        reals.trust_coefficient = static_cast<double>(how.trust_coefficient);
+        reals.trust_decay = of_gradient ? static_cast<double>(how.weight_decay) : 0; // as settings_in() has them
+        reals.trust_epsilon = of_gradient ? static_cast<double>(how.epsilon) : 0;
     }
     kernel_launch k = composer::make(how.which == update_rule::kind::adam      ? kernels::adam_update
                                      : how.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
                                                                                : kernels::sgd_update,
-                                     1, n);
+                                     1, kernel_numbers(n, reals));
     k.blocks = composer::blocks_for(elements);
     k.reads_step = true;
     return k;
@@ -225,10 +224,11 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
         const std::vector<memory_use> sources = contributions(to, where, work, t);
         const std::vector<memory_use> near = near_targets(to, where, t);
         kernel_launch k = update_launch(rule_for(how, g, t.params().parameter), near[0].bytes / 4);
-        k.numbers.n[1] = static_cast<index_t>(sources.size());
-        k.numbers.n[2] = static_cast<index_t>(near.size());
-        k.numbers.n[3] = static_cast<index_t>(t.params().norms.size());
-        k.numbers.n[9] = static_cast<index_t>(t.params().layer_norms.size());
+        auto numbers = k.numbers.as<kernels::step_numbers>();
+        numbers.sources = static_cast<index_t>(sources.size());
+        numbers.targets = static_cast<index_t>(near.size());
+        numbers.norms = static_cast<index_t>(t.params().norms.size());
+        numbers.parts = static_cast<index_t>(t.params().layer_norms.size());
         std::vector<memory_use> memory{t.params().state >= 0 ? to.write(t.params().state) : composer::as_read(near[0])};
         for (memory_use m : sources) {
             memory.push_back(composer::as_read(m));
@@ -241,9 +241,10 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
             memory.push_back(to.read(n));
         }
         if (const int flag = to.what().flag; flag >= 0) {
-            k.numbers.n[5] = 1;
+            numbers.has_flag = 1;
             memory.push_back(to.read(flag));
         }
+        k.numbers.set(numbers);
         to.add(std::move(k), std::move(memory));
     }
     if (work.ends_with(number)) {
@@ -274,21 +275,20 @@ TESSERA_INLINE int blocks_of_squares(index_t elements) {
 TESSERA_INLINE void compose_squares(composer& to, const task& t, memory_use sum) {
     const tile& x = to.tile_at(t.writes[0]);
     const interval slice = slice_of(x, t);
-    kernel_numbers n;
-    n.n[0] = slice.size();
     const memory_use norm = to.write(t.params().norms[0]);
 
     const int blocks = blocks_of_squares(slice.size());
     const memory_use partial = to.take(blocks * index_t{8});
-    n.n[1] = x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin;
-    n.n[2] = static_cast<index_t>(t.params().counted_elsewhere.size());
-    kernel_launch squares = composer::make(kernels::squares_partial, 2, n);
+    const kernels::squares_numbers n{
+        .count = slice.size(),
+        .first = x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin,
+        .boxes = static_cast<index_t>(t.params().counted_elsewhere.size())};
+    kernel_launch squares = composer::make(kernels::squares_partial, 2, kernel_numbers(n));
     squares.blocks = blocks;
     squares.constants = counted_boxes(x.region, t.params().counted_elsewhere);
     to.add(std::move(squares), {sum, partial});
-    kernel_numbers total;
-    total.n[0] = blocks;
-    kernel_launch last = composer::make(kernels::squares_total, 2, total);
+    kernel_launch last =
+        composer::make(kernels::squares_total, 2, kernel_numbers(kernels::count_numbers{.count = blocks}));
     last.threads = 64;
     to.add(std::move(last), {composer::as_read(partial), norm});
 }
@@ -315,11 +315,9 @@ TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, cons
         const std::vector<memory_use> near = near_targets(to, where, t);
         if (work.sums != crossing::all_reduce) {
             const std::vector<memory_use>& sources = summands[p];
-            kernel_numbers n;
-            n.n[0] = near[0].bytes / 4;
-            n.n[1] = static_cast<index_t>(sources.size());
-            kernel_launch add = composer::make(kernels::sum_slices, 1, n);
-            add.blocks = composer::blocks_for(n.n[0]);
+            const kernels::sum_numbers n{.count = near[0].bytes / 4, .sources = static_cast<index_t>(sources.size())};
+            kernel_launch add = composer::make(kernels::sum_slices, 1, kernel_numbers(n));
+            add.blocks = composer::blocks_for(n.count);
             std::vector<memory_use> memory{near[0]};
             for (memory_use m : sources) {
                 memory.push_back(composer::as_read(m));

@@ -61,9 +61,8 @@ TESSERA_INLINE void compose_upload(composer& to, const copy_segment& s, int targ
     }
     const memory_use numbers = to.take(x.elements * bytes_of(element::f32));
     to.add(u, {numbers});
-    kernel_numbers n;
-    n.n[0] = x.elements;
-    to.launch(kernels::round_to_bf16, {composer::as_read(numbers), to.write(target)}, n, x.elements);
+    to.launch(kernels::round_to_bf16, {composer::as_read(numbers), to.write(target)},
+              kernel_numbers(kernels::count_numbers{.count = x.elements}), x.elements);
 }
 
 TESSERA_INLINE void add_collective(composer& to, const gpu_ranks& where, const collective& what,
@@ -110,10 +109,8 @@ TESSERA_INLINE void compose_copy(composer& to, const gpu_ranks& where, const sha
         for (const copy_segment& s : t.copy().segments) {
             memory.push_back(to.read(s.source));
         }
-        kernel_numbers n;
-        n.n[0] = x.elements;
-        n.n[1] = static_cast<index_t>(t.copy().segments.size());
-        kernel_launch k = composer::make(kernels::sum_slices, 1, n);
+        const kernels::sum_numbers n{.count = x.elements, .sources = static_cast<index_t>(t.copy().segments.size())};
+        kernel_launch k = composer::make(kernels::sum_slices, 1, kernel_numbers(n));
         k.type = x.type;
         k.blocks = composer::blocks_for(x.elements);
         to.add(std::move(k), std::move(memory));
@@ -143,10 +140,9 @@ TESSERA_INLINE void compose_sum(composer& to) {
     for (int r : t.reads) {
         memory.push_back(to.read(r));
     }
-    kernel_numbers n;
-    n.n[0] = x.elements;
-    n.n[1] = static_cast<index_t>(t.reads.size());
-    kernel_launch k = composer::make(x.type == element::f64 ? kernels::sum_slices_f64 : kernels::sum_slices, 1, n);
+    const kernels::sum_numbers n{.count = x.elements, .sources = static_cast<index_t>(t.reads.size())};
+    kernel_launch k =
+        composer::make(x.type == element::f64 ? kernels::sum_slices_f64 : kernels::sum_slices, 1, kernel_numbers(n));
     k.blocks = composer::blocks_for(x.elements);
     to.add(std::move(k), std::move(memory));
 }

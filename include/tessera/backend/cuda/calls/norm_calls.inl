@@ -27,22 +27,22 @@ TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimi
                 memory.push_back(to.slice(r, slice_of(to.tile_at(r), t), false));
             }
         }
-        k.numbers.n[1] = static_cast<index_t>(memory.size()) - 1;
-        k.numbers.n[2] = static_cast<index_t>(t.params().counted_elsewhere.size());
-        k.numbers.n[3] = static_cast<index_t>(t.params().norms.size());
-        k.numbers.n[5] =
-            x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin;
+        auto n = k.numbers.as<kernels::layer_squares_numbers>(); // but for these as of a step
+        n.sources = static_cast<index_t>(memory.size()) - 1;
+        n.boxes = static_cast<index_t>(t.params().counted_elsewhere.size());
+        n.norms = static_cast<index_t>(t.params().norms.size());
+        n.first = x.slices > 1 ? even_part(x.region.volume(), t.params().slices, t.params().slice).begin : slice.begin;
+        k.numbers.set(n);
         k.constants = counted_boxes(x.region, t.params().counted_elsewhere);
         memory.push_back(weights);
-        for (int n : t.params().norms) {
-            memory.push_back(to.read(n));
+        for (int other : t.params().norms) {
+            memory.push_back(to.read(other));
         }
         const memory_use sums = to.take(2 * k.blocks * index_t{8});
         memory.push_back(sums);
-        kernel_numbers total;
-        total.n[0] = k.blocks;
+        const kernels::count_numbers total{.count = k.blocks};
         to.add(std::move(k), std::move(memory));
-        kernel_launch last = composer::make(kernels::squares_total, 2, total);
+        kernel_launch last = composer::make(kernels::squares_total, 2, kernel_numbers(total));
         last.blocks = 2;
         last.threads = 64;
         to.add(std::move(last), {composer::as_read(sums), norm});

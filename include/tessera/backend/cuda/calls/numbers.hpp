@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/kernels/rows.hpp"
 
 namespace tessera::cuda::detail {
 
@@ -13,10 +14,10 @@ index_t rows_of(const shard_call& s, int o);
 kernel_numbers count_of(index_t elements);
 
 /// Rows and columns of a tile whose last dimension is the row.
-kernel_numbers row_numbers(const shard_call& s, int o);
+kernels::row_numbers row_numbers_of(const shard_call& s, int o);
 
 /// Samples, channels and elements of a channel's plane of a tile.
-kernel_numbers channel_numbers(const shard_call& s, int o);
+kernels::channel_numbers channel_numbers_of(const shard_call& s, int o);
 
 } // namespace tessera::cuda::detail
 

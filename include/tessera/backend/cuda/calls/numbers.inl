@@ -13,25 +13,18 @@ TESSERA_INLINE index_t rows_of(const shard_call& s, int o) {
 }
 
 TESSERA_INLINE kernel_numbers count_of(index_t elements) {
-    kernel_numbers n;
-    n.n[0] = elements;
-    return n;
+    return kernel_numbers(kernels::count_numbers{.count = elements});
 }
 
-TESSERA_INLINE kernel_numbers row_numbers(const shard_call& s, int o) {
-    kernel_numbers n;
-    n.n[0] = rows_of(s, o);
-    n.n[1] = s.volume(o) / n.n[0];
-    n.n[2] = 1;
-    return n;
+TESSERA_INLINE kernels::row_numbers row_numbers_of(const shard_call& s, int o) {
+    const index_t rows = rows_of(s, o);
+    return {.samples = rows, .columns = s.volume(o) / rows, .plane = 1};
 }
 
-TESSERA_INLINE kernel_numbers channel_numbers(const shard_call& s, int o) {
-    kernel_numbers n;
-    n.n[0] = s.size(o, 0);
-    n.n[1] = s.size(o, 1);
-    n.n[2] = s.volume(o) / (n.n[0] * n.n[1]);
-    return n;
+TESSERA_INLINE kernels::channel_numbers channel_numbers_of(const shard_call& s, int o) {
+    const index_t samples = s.size(o, 0);
+    const index_t channels = s.size(o, 1);
+    return {.samples = samples, .channels = channels, .plane = s.volume(o) / (samples * channels)};
 }
 
 } // namespace tessera::cuda::detail

@@ -72,8 +72,7 @@ TESSERA_INLINE prepared_product::prepared_product(const matrix_product& m, point
         found = find_algorithm(m);
         sums_.at[0] = at_[1];
         sums_.at[1] = at_[3];
-        sums_.numbers.n[0] = m.k;
-        sums_.numbers.n[1] = m.n;
+        sums_.numbers.set(kernels::matrix_numbers{.rows = m.k, .columns = m.n});
         blocks_ = static_cast<int>((m.n + 255) / 256);
         adds_ = t_.kernels->find(kernels::column_sums, m.type_of(1));
     }

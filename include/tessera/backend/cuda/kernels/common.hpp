@@ -8,13 +8,37 @@
 namespace tessera::cuda::kernels {
 
 // clang-format off
-TESSERA_DEVICE_CODE(common_code,
+TESSERA_KERNELS(common_code,
 
-struct arguments {
-    void* at[12];
-    long long n[96];
-    double f[16];
+/// Of a kernel that needs to know no more.
+struct count_numbers {
+    index_t count = 0; ///< elements
 };
+/// Of an expression some of whose inputs are broadcast. Sets of dimensions are bits, that of the last one first.
+struct broadcast_numbers {
+    index_t count = 0; ///< elements that are written
+    index_t extents[5] = {};
+    index_t written = 0;    ///< dimensions that what is written has
+    index_t summed = 0;     ///< those that are summed over
+    index_t points = 0;     ///< in the latter
+    index_t leaves[6] = {}; ///< dimensions of each leaf (kernels/expression.hpp)
+};
+,
+
+/// What a kernel is launched with: addresses, and numbers by their names.
+template <class Integers = long long[96], class Reals = double[16]>
+struct given {
+    void* at[12];
+    union {
+        Integers n;
+        long long integers[96];
+    };
+    union {
+        Reals f;
+        double reals[16];
+    };
+};
+using arguments = given<>;
 
 struct step_values {
     unsigned long long seed;
@@ -38,8 +62,8 @@ struct bf16 {
     __device__ bf16& operator+=(float x) { return *this = static_cast<float>(*this) + x; }
 };
 
-template <class T>
-__device__ T* pointer(const arguments& a, int i) {
+template <class T, class Arguments>
+__device__ T* pointer(const Arguments& a, int i) {
     return static_cast<T*>(a.at[i]);
 }
 
@@ -71,10 +95,10 @@ __device__ inline void coordinates_of(const long long* extents, long long has, l
     }
 }
 
-/// Whether a step is not taken: a loss of it, on whatever device, is not finite. n[5]: 1 with the count of these, which
-/// `flags` leads to.
-__device__ inline bool is_refused(const arguments& a, void* const* flags) {
-    return a.n[5] == 1 && *static_cast<const float*>(*flags) != 0;
+/// Whether a step is not taken: a loss of it, on whatever device, is not finite. `has_flag`: 1 where these are counted,
+/// and `flags` leads to how many there are.
+__device__ inline bool is_refused(long long has_flag, void* const* flags) {
+    return has_flag == 1 && *static_cast<const float*>(*flags) != 0;
 }
 
 /// Sum over the threads of a block, a power of two of at most 256, in an order that is always the same.

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 namespace tessera::cuda {
@@ -32,6 +33,7 @@ struct kernel_leaves {
     int at[expression::most_inputs + 2] = {};
     int count = 0;
 };
+static_assert(std::size(kernel_leaves().at) == std::size(kernels::broadcast_numbers().leaves));
 
 kernel_leaves leaves_of(const expression::formula& f, int which);
 
@@ -46,16 +48,8 @@ std::string nodes_text(const expression::formula& f, int which, const kernel_lea
 } // namespace detail
 
 /// A TYPED_KERNEL that computes the result of a formula (expression::the_result), or the gradient of an input. at: what
-/// leaves_of() says, to, which of a loss is float. n: count. f: the attributes, behind them the gradient of a loss.
+/// leaves_of() says, to, which of a loss is float. f: the attributes, behind them the gradient of a loss.
 std::string kernel_text(const std::string& name, const expression::formula& f, int which);
-
-// Of inputs that are broadcast. n: how many are written, five extents, the dimensions that what is written has and
-// those that are summed over, the number of the latter's points, then the dimensions of each leaf; dimensions are bits,
-// that of the last one first.
-inline constexpr int broadcast_written = 6;
-inline constexpr int broadcast_summed = 7;
-inline constexpr int broadcast_points = 8;
-inline constexpr int broadcast_leaves = 9;
 
 /// The same of inputs that are broadcast: a thread for each number that is written, which sums in double.
 std::string broadcast_kernel_text(const std::string& name, const expression::formula& f, int which);

@@ -156,27 +156,28 @@ namespace tessera::cuda {
 
 TESSERA_INLINE std::string kernel_text(const std::string& name, const expression::formula& f, int which) {
     const kernel_leaves leaves = leaves_of(f, which);
-    return "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n" +
+    return "\ntemplate <class T>\n__device__ void " + name + "_of(const given<count_numbers>& a) {\n" +
            detail::pointers_text(f, which, leaves) +
-           "    for (long long i = first_index(); i < a.n[0]; i += index_step()) {\n" +
+           "    for (long long i = first_index(); i < a.n.count; i += index_step()) {\n" +
            detail::nodes_text(f, which, leaves, false) + "        to[i] = v" + std::to_string(f.root(which)) +
-           ";\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
+           ";\n    }\n}\nTYPED_KERNEL(" + name + ", count_numbers)\n";
 }
 
 TESSERA_INLINE std::string broadcast_kernel_text(const std::string& name, const expression::formula& f, int which) {
     const kernel_leaves leaves = leaves_of(f, which);
-    std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const arguments& a) {\n" +
+    std::string text = "\ntemplate <class T>\n__device__ void " + name + "_of(const given<broadcast_numbers>& a) {\n" +
                        detail::pointers_text(f, which, leaves) + "    long long at[5] = {0, 0, 0, 0, 0};\n" +
-                       "    for (long long k = first_index(); k < a.n[0]; k += index_step()) {\n" +
-                       "    coordinates_of(a.n + 1, a.n[6], k, at);\n    double total = 0;\n" +
-                       "    for (long long j = 0; j < a.n[8]; ++j) {\n" +
-                       "        coordinates_of(a.n + 1, a.n[7], j, at);\n";
+                       "    for (long long k = first_index(); k < a.n.count; k += index_step()) {\n" +
+                       "    coordinates_of(a.n.extents, a.n.written, k, at);\n    double total = 0;\n" +
+                       "    for (long long j = 0; j < a.n.points; ++j) {\n" +
+                       "        coordinates_of(a.n.extents, a.n.summed, j, at);\n";
     for (int k = 0; k < leaves.count; ++k) {
-        text += "        const long long p" + std::to_string(k) + " = place_among(a.n + 1, a.n[" +
-                std::to_string(broadcast_leaves + k) + "], at);\n";
+        text += "        const long long p" + std::to_string(k) + " = place_among(a.n.extents, a.n.leaves[" +
+                std::to_string(k) + "], at);\n";
     }
     text += detail::nodes_text(f, which, leaves, true) + "        total += v" + std::to_string(f.root(which)) +
-            ";\n    }\n    to[k] = static_cast<float>(total);\n    }\n}\nTYPED_KERNEL(" + name + ")\n";
+            ";\n    }\n    to[k] = static_cast<float>(total);\n    }\n}\nTYPED_KERNEL(" + name +
+            ", broadcast_numbers)\n";
     return text;
 }
 

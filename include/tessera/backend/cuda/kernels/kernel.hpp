@@ -7,16 +7,50 @@
 
 #include "tessera/base/box.hpp"
 
+#include <cstring>
+#include <type_traits>
+
 namespace tessera::cuda {
 
 inline constexpr int kernel_pointers = 12;
 inline constexpr int kernel_integers = 96;
 inline constexpr int kernel_reals = 16;
 
-/// Arguments besides pointers. Every kernel takes the same structure, so that a launch is the same code for all.
+/// Whether a struct may be laid over the first of `Most` numbers, each of its fields over one or several of them.
+template <class Struct, class Number, int Most>
+inline constexpr bool is_laid_over = std::is_standard_layout_v<Struct>&& std::is_trivially_copyable_v<Struct> &&
+                                     alignof(Struct) == alignof(Number) && sizeof(Struct) % sizeof(Number) == 0 &&
+                                     sizeof(Struct) <= Most * sizeof(Number);
+
+/// Arguments besides pointers. Every kernel takes the same structure, so that a launch is the same code for all. Which
+/// number means what says a struct beside the kernel's text (TESSERA_KERNELS), laid over the first of them.
 struct kernel_numbers {
     index_t n[kernel_integers] = {};
     double f[kernel_reals] = {};
+
+    kernel_numbers() = default;
+    template <class Integers>
+    explicit kernel_numbers(const Integers& integers) {
+        set(integers);
+    }
+    template <class Integers, class Reals>
+    kernel_numbers(const Integers& integers, const Reals& reals) : kernel_numbers(integers) {
+        static_assert(is_laid_over<Reals, double, kernel_reals>);
+        std::memcpy(f, &reals, sizeof reals);
+    }
+
+    template <class Integers>
+    void set(const Integers& integers) {
+        static_assert(is_laid_over<Integers, index_t, kernel_integers>);
+        std::memcpy(n, &integers, sizeof integers);
+    }
+    template <class Integers>
+    Integers as() const {
+        static_assert(is_laid_over<Integers, index_t, kernel_integers>);
+        Integers integers;
+        std::memcpy(&integers, n, sizeof integers);
+        return integers;
+    }
 };
 
 /// What a kernel is launched with.
@@ -44,9 +78,10 @@ struct kernel {
 };
 
 // Device code as text, by a name. Tests define TESSERA_ALSO_AS_CODE to have it as C++ for the processor as well: so
-// there are no preprocessor directives in it, and nothing is included. KERNEL(name) { ... } has `a`, its arguments;
-// TYPED_KERNEL(name) makes two kernels of the template name_of<T>(a). Constants and functions of another text may be
-// used where that comes before (kernels/source.hpp).
+// there are no preprocessor directives in it, and nothing is included. KERNEL(name, Integers, Reals) { ... } has `a`,
+// its arguments, a given<Integers, Reals> (kernels/common.hpp); TYPED_KERNEL(name, Integers, Reals) makes two kernels
+// of the template name_of<T>(a). Without these structs the numbers are arrays, a.n[k] and a.f[k]. Constants and
+// functions of another text may be used where that comes before (kernels/source.hpp).
 #ifndef TESSERA_ALSO_AS_CODE
 #define TESSERA_ALSO_AS_CODE(...)
 #endif
@@ -54,7 +89,14 @@ struct kernel {
 #define TESSERA_DEVICE_CODE(name, ...)                                                                                 \
     inline constexpr char name[] = #__VA_ARGS__ "\n";                                                                  \
     TESSERA_ALSO_AS_CODE(__VA_ARGS__)
-// The same of code that macros make. Its functions are device functions without saying so (see compile_kernels()).
+// Kernels and, before them, the structs of their numbers, which are C++ for the host, too: it fills them by name, and
+// the kernels read the same fields. There is no comma in `numbers`.
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): as above
+#define TESSERA_KERNELS(name, numbers, ...)                                                                            \
+    numbers inline constexpr char name[] = #numbers #__VA_ARGS__ "\n";                                                 \
+    TESSERA_ALSO_AS_CODE(numbers __VA_ARGS__)
+// As TESSERA_DEVICE_CODE, of code that macros make. Its functions are device functions without saying so (see
+// compile_kernels()).
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): as above
 #define TESSERA_DEVICE_TEXT(name, ...) TESSERA_DEVICE_CODE(name, __VA_ARGS__)
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest element of a row and the sum of its exponentials, which softmax and losses begin with. Arrays are
-// [samples, classes, plane]; a row is a sample's pixel. n of all: samples, classes of the shard, plane, number of the
-// shard's first class; in a softmax rows, columns, 1, -, and what seen_columns takes; and n[9], what share_rows says.
+// [samples, classes, plane]; a row is a sample's pixel.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -16,34 +15,47 @@ inline constexpr kernel row_leader{"row_leader", true};
 /// Of a block that works on rows together: so many that it has 256 threads.
 inline constexpr index_t row_work = 1024;
 
-/// The number of blocks for rows, and in n[9] how many threads of a block each has, 2^n[9]: some 32 elements for a
-/// thread, fewer where there are few rows. A warp's threads take neighbours in memory: elements of a row, or of rows
-/// that lie between each other.
-index_t share_rows(kernel_numbers& n);
-
 // clang-format off
-TESSERA_DEVICE_CODE(row_code,
+TESSERA_KERNELS(row_code,
 
-/// How many of its columns a row of a softmax sees: all, or (n[4], rows of a matrix, above 0) in a causal one those up
-/// to the row's own number, which is n[5] for the first row, counted from the shard's first column; and (n[6], rows of
-/// a sample, above 0) of padded sequences those within the sample's length, at[n[8]], where n[7] is the number of the
-/// shard's first column.
-__device__ inline long long seen_columns(const arguments& a, long long row) {
-    long long seen = a.n[1];
-    if (a.n[4] > 0) {
-        const long long own = row % a.n[4] + a.n[5] + 1;
+/// In a softmax samples are rows, and there is no plane: it is 1.
+struct row_numbers {
+    index_t samples = 0;
+    index_t columns = 0; ///< or classes, of the shard
+    index_t plane = 0;
+    index_t first_class = 0;  ///< number of the shard's first one
+    index_t causal_rows = 0;  ///< of a matrix; 0: the softmax is not causal
+    index_t first_row = 0;    ///< in a causal one, counted from the shard's first column
+    index_t sample_rows = 0;  ///< of a sample; 0: sequences are not padded
+    index_t first_column = 0; ///< number of the shard's first one, where sequences are padded
+    index_t lengths_at = 0;   ///< number of the pointer to the samples' lengths
+    index_t log_threads = 0;  ///< what share_rows says
+};
+struct loss_reals {
+    double scale = 0; ///< of the gradient
+};
+,
+
+/// How many of its columns a row of a softmax sees: all, or in a causal one those up to the row's own number, and of
+/// padded sequences those within the sample's length.
+template <class Arguments>
+__device__ long long seen_columns(const Arguments& a, long long row) {
+    long long seen = a.n.columns;
+    if (a.n.causal_rows > 0) {
+        const long long own = row % a.n.causal_rows + a.n.first_row + 1;
         seen = own < seen ? own : seen;
     }
-    if (a.n[6] > 0) {
-        const long long length = static_cast<const int*>(a.at[a.n[8]])[row / a.n[6]] - a.n[7];
+    if (a.n.sample_rows > 0) {
+        const int* lengths = static_cast<const int*>(a.at[a.n.lengths_at]);
+        const long long length = lengths[row / a.n.sample_rows] - a.n.first_column;
         seen = length < seen ? length : seen;
     }
     return seen;
 }
 
-/// What a thread has of the rows that a block shares out (see share_rows): elements of one row, eight at a time, every
-/// gap-th. Its neighbours have the elements beside its own in memory: of its row, or (plane above 1) of rows that lie
-/// between each other.
+/// What a thread has of the rows that a block shares out (see share_rows()): elements of one row, eight at a time,
+/// every gap-th. Its neighbours have the elements beside its own in memory: of its row, or (plane above 1) of rows that
+/// lie between each other.
 struct row_share {
     static constexpr int gap = 32; // but of mixed rows 1
     unsigned threads; // of a row
@@ -56,16 +68,16 @@ struct row_share {
     long long first; // element
 
     /// Of a block of 256 threads. Kernels that are never given a plane need no code for one.
-    __device__ explicit row_share(const arguments& a, bool has_plane) {
-        const int log = static_cast<int>(a.n[9]);
+    __device__ explicit row_share(const row_numbers& n, bool has_plane) {
+        const int log = static_cast<int>(n.log_threads);
         threads = 1u << log;
         const unsigned rows = 256u >> log;
-        mixed = has_plane && a.n[2] > 1;
+        mixed = has_plane && n.plane > 1;
         apart = mixed ? rows : 1;
         own = mixed ? threadIdx.x >> (8 - log) : threadIdx.x & (threads - 1);
         row = static_cast<long long>(blockIdx.x) * rows + (mixed ? threadIdx.x & (rows - 1) : threadIdx.x >> log);
-        is_inside = row < (mixed ? a.n[0] * a.n[2] : a.n[0]);
-        start = mixed ? row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2] : row * a.n[1];
+        is_inside = row < (mixed ? n.samples * n.plane : n.samples);
+        start = mixed ? row / n.plane * n.columns * n.plane + row % n.plane : row * n.columns;
         first = mixed ? own * 8 : own / gap * (8 * gap) + own % gap;
     }
     /// From eight elements to the next.
@@ -73,13 +85,13 @@ struct row_share {
 
     /// The elements from k on; `rest` for those from `end` on. Their loads are under way together.
     template <class T>
-    __device__ void load(const arguments& a, const T* all, long long k, long long end, float rest, float* to) const {
-        const T* from = all + start + (mixed ? k * a.n[2] : k);
+    __device__ void load(const row_numbers& n, const T* all, long long k, long long end, float rest, float* to) const {
+        const T* from = all + start + (mixed ? k * n.plane : k);
         const int left = end - k < 8 * gap ? static_cast<int>(end - k) : 8 * gap;
         if (mixed) {
             for (int u = 0; u < 8; ++u) {
                 to[u] = u < left ? static_cast<float>(*from) : rest;
-                from += a.n[2];
+                from += n.plane;
             }
         } else if (left > 7 * gap) {
             for (int u = 0; u < 8; ++u) {
@@ -92,15 +104,15 @@ struct row_share {
         }
     }
     template <class T>
-    __device__ void store(const arguments& a, T* all, long long k, const float* from) const {
-        T* to = all + start + (mixed ? k * a.n[2] : k);
-        const int left = a.n[1] - k < 8 * gap ? static_cast<int>(a.n[1] - k) : 8 * gap;
+    __device__ void store(const row_numbers& n, T* all, long long k, const float* from) const {
+        T* to = all + start + (mixed ? k * n.plane : k);
+        const int left = n.columns - k < 8 * gap ? static_cast<int>(n.columns - k) : 8 * gap;
         if (mixed) {
             for (int u = 0; u < 8; ++u) {
                 if (u < left) {
                     *to = from[u];
                 }
-                to += a.n[2];
+                to += n.plane;
             }
         } else if (left > 7 * gap) {
             for (int u = 0; u < 8; ++u) {
@@ -131,14 +143,14 @@ __device__ inline double row_sum(const row_share& s, double value, double* share
 
 /// at: logits, to.
 template <class T>
-__device__ void row_maximum_of(const arguments& a) {
+__device__ void row_maximum_of(const given<row_numbers>& a) {
     __shared__ float shared[256];
-    const row_share s(a, true);
+    const row_share s(a.n, true);
     const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
     float largest = -1.0f / 0.0f;
     for (long long k = s.first; k < seen; k += s.step()) {
         float x[8];
-        s.load(a, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x);
+        s.load(a.n, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x);
         for (int u = 0; u < 8; ++u) {
             largest = larger(largest, x[u]);
         }
@@ -155,19 +167,19 @@ __device__ void row_maximum_of(const arguments& a) {
         pointer<float>(a, 1)[s.row] = shared[threadIdx.x];
     }
 }
-TYPED_KERNEL(row_maximum)
+TYPED_KERNEL(row_maximum, row_numbers)
 
 /// The sum of exp(logit - maximum). at: logits, maxima, to.
 template <class T>
-__device__ void row_exponentials_of(const arguments& a) {
+__device__ void row_exponentials_of(const given<row_numbers>& a) {
     __shared__ double shared[256];
-    const row_share s(a, true);
+    const row_share s(a.n, true);
     const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
     const float largest = s.is_inside ? pointer<const float>(a, 1)[s.row] : 0.0f;
     double sum = 0;
     for (long long k = s.first; k < seen; k += s.step()) {
         float x[8];
-        s.load(a, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x); // the exponential of which is 0
+        s.load(a.n, pointer<const T>(a, 0), k, seen, -1.0f / 0.0f, x); // the exponential of which is 0
         for (int u = 0; u < 8; ++u) {
             x[u] = expf(x[u] - largest);
         }
@@ -178,7 +190,7 @@ __device__ void row_exponentials_of(const arguments& a) {
         pointer<float>(a, 2)[s.row] = static_cast<float>(sum);
     }
 }
-TYPED_KERNEL(row_exponentials)
+TYPED_KERNEL(row_exponentials, row_numbers)
 
 struct leader {
     float logit;
@@ -192,13 +204,13 @@ __device__ inline leader leading(leader a, leader b) {
 
 /// The largest logit of each row and its class, of several the first. A block for each row. at: logits, leaders.
 template <class T>
-__device__ void row_leader_of(const arguments& a) {
+__device__ void row_leader_of(const given<row_numbers>& a) {
     __shared__ leader shared[256];
     const long long row = blockIdx.x;
-    const T* x = pointer<const T>(a, 0) + row / a.n[2] * a.n[1] * a.n[2] + row % a.n[2];
+    const T* x = pointer<const T>(a, 0) + row / a.n.plane * a.n.columns * a.n.plane + row % a.n.plane;
     leader best = {-1.0f / 0.0f, 0x7fffffff};
-    for (long long k = threadIdx.x; k < a.n[1]; k += blockDim.x) {
-        best = leading(best, {x[k * a.n[2]], static_cast<int>(a.n[3] + k)});
+    for (long long k = threadIdx.x; k < a.n.columns; k += blockDim.x) {
+        best = leading(best, {x[k * a.n.plane], static_cast<int>(a.n.first_class + k)});
     }
     shared[threadIdx.x] = best;
     __syncthreads();
@@ -212,10 +224,15 @@ __device__ void row_leader_of(const arguments& a) {
         pointer<leader>(a, 1)[row] = shared[0];
     }
 }
-TYPED_KERNEL(row_leader)
+TYPED_KERNEL(row_leader, row_numbers)
 
 )
 // clang-format on
+
+/// The number of blocks for rows, and, as log_threads, how many threads of a block each has: some 32 elements for a
+/// thread, fewer where there are few rows. A warp's threads take neighbours in memory: elements of a row, or of rows
+/// that lie between each other.
+index_t share_rows(row_numbers& n);
 
 } // namespace tessera::cuda::kernels
 

@@ -7,12 +7,12 @@
 
 namespace tessera::cuda::kernels {
 
-TESSERA_INLINE index_t share_rows(kernel_numbers& n) {
+TESSERA_INLINE index_t share_rows(row_numbers& n) {
     constexpr index_t enough = 65536; // threads for any GPU
-    const index_t rows = n.n[0] * n.n[2];
-    index_t& log = n.n[9];
-    for (log = n.n[2] > 1 ? 1 : 5; log < 8; ++log) {
-        const index_t columns = n.n[1] >> log; // of a thread
+    const index_t rows = n.samples * n.plane;
+    index_t& log = n.log_threads;
+    for (log = n.plane > 1 ? 1 : 5; log < 8; ++log) {
+        const index_t columns = n.columns >> log; // of a thread
         if (columns <= 4 || (columns <= 32 && rows << log >= enough)) {
             break;
         }

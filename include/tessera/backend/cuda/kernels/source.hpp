@@ -16,8 +16,11 @@ namespace detail {
 
 /// What comes before all device code.
 inline constexpr const char* kernel_macros = R"(
-#define KERNEL(name) extern "C" __global__ void name(arguments a)
-#define TYPED_KERNEL(name) KERNEL(name) { name##_of<float>(a); } KERNEL(name##_bf16) { name##_of<bf16>(a); }
+using index_t = long long;
+#define KERNEL(name, ...) extern "C" __global__ void name(given<__VA_ARGS__> a)
+#define TYPED_KERNEL(name, ...) \
+    KERNEL(name, __VA_ARGS__) { name##_of<float>(a); } \
+    KERNEL(name##_bf16, __VA_ARGS__) { name##_of<bf16>(a); }
 )";
 
 /// In this order, for a text may use what those before it define.

@@ -6,7 +6,9 @@
 #include "tessera/backend/cuda/measure/algorithms.hpp"
 #include "tessera/base/file.hpp"
 
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <string_view>
 
 namespace tessera::cuda {
@@ -33,25 +35,68 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
     }
 }
 
-/// The numbers of a line: what is computed (28; of images what is said of a fifth and a third dimension is what it is
-/// by itself), then algorithm, math type, workspace, microseconds. Of a product of matrices, which begins with a 3:
-/// what is computed, algorithm, microseconds, zeros.
+/// The numbers of a line, in order.
 inline constexpr int line_numbers = 32;
 
-void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]);
+/// Of a convolution. Of images what is said of a fifth and a third dimension is what it is by itself.
+struct convolution_line {
+    index_t way = 0;
+    index_t dimensions = 0;
+    struct {
+        index_t x = 0;
+        index_t w = 0;
+        index_t y = 0;
+    } extents[max_rank];
+    struct {
+        index_t padding = 0;
+        index_t stride = 0;
+        index_t dilation = 0;
+    } windows[max_rank - 2];
+    index_t groups = 0;
+    index_t math = 0;
+    index_t algorithm = 0;
+    index_t multipliers = 0;
+    index_t workspace = 0;
+    index_t microseconds = 0;
+};
 
-inline constexpr index_t product_line = 3;
+/// Of a product of matrices, which begins with what no convolution's way is.
+struct product_line {
+    static constexpr index_t first = 3;
 
-void to_numbers(const matrix_product& m, const algorithm_choice& choice, index_t (&n)[line_numbers]);
+    index_t kind = first;
+    index_t m = 0;
+    index_t n = 0;
+    index_t k = 0;
+    index_t transpose_a = 0;
+    index_t transpose_b = 0;
+    index_t bias = 0;
+    index_t positive = 0;
+    index_t sums = 0;
+    index_t batch = 0;
+    index_t lead[3] = {};
+    index_t apart[3] = {};
+    index_t alignment = 0;
+    index_t math = 0;
+    index_t result = 0;
+    index_t workspace = 0;
+    index_t algorithm = 0;
+    index_t microseconds = 0;
+    index_t zeros[10] = {};
+};
+
+static_assert(sizeof(convolution_line) == line_numbers * sizeof(index_t));
+static_assert(sizeof(product_line) == line_numbers * sizeof(index_t));
+
+convolution_line line_of(const convolution& c, const algorithm_choice& choice);
+
+product_line line_of(const matrix_product& m, const algorithm_choice& choice);
 
 /// Adds the product of a line, if it is one.
-void add_product(algorithm_table& table, const index_t (&n)[line_numbers]);
+void add_line(algorithm_table& table, const product_line& line);
 
-std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[line_numbers]);
-
-} // namespace detail
-
-namespace detail {
+/// Adds the convolution of a line, if it is one.
+void add_line(algorithm_table& table, const convolution_line& line);
 
 /// Adds what a file's text knows.
 void add_algorithms(algorithm_table& table, const std::string& text, const std::string& machine);

@@ -7,113 +7,109 @@
 
 namespace tessera::cuda::detail {
 
-TESSERA_INLINE void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
-    int k = 0;
-    n[k++] = static_cast<index_t>(c.way);
-    n[k++] = c.padding.size();
+TESSERA_INLINE convolution_line line_of(const convolution& c, const algorithm_choice& choice) {
+    convolution_line line;
+    line.way = static_cast<index_t>(c.way);
+    line.dimensions = c.padding.size();
     for (int i = 0; i < max_rank; ++i) {
-        n[k++] = c.x[i];
-        n[k++] = c.w[i];
-        n[k++] = c.y[i];
+        line.extents[i] = {c.x[i], c.w[i], c.y[i]};
     }
     for (int i = 0; i < max_rank - 2; ++i) {
-        n[k++] = c.padding[i];
-        n[k++] = c.stride[i];
-        n[k++] = c.dilation[i];
+        line.windows[i] = {c.padding[i], c.stride[i], c.dilation[i]};
     }
-    n[k++] = c.groups;
-    n[k++] = static_cast<index_t>(c.math);
-    n[k++] = choice.algorithm;
-    n[k++] = static_cast<index_t>(choice.multipliers);
-    n[k++] = choice.workspace;
-    n[k++] = static_cast<index_t>(choice.milliseconds * 1000);
+    line.groups = c.groups;
+    line.math = static_cast<index_t>(c.math);
+    line.algorithm = choice.algorithm;
+    line.multipliers = static_cast<index_t>(choice.multipliers);
+    line.workspace = choice.workspace;
+    line.microseconds = static_cast<index_t>(choice.milliseconds * 1000);
+    return line;
 }
 
-TESSERA_INLINE void to_numbers(const matrix_product& m, const algorithm_choice& choice, index_t (&n)[line_numbers]) {
-    int k = 0;
-    for (const index_t x : {product_line,
-                            m.m,
-                            m.n,
-                            m.k,
-                            index_t{m.transpose_a},
-                            index_t{m.transpose_b},
-                            index_t{m.bias},
-                            index_t{m.positive},
-                            index_t{m.sums},
-                            m.batch,
-                            m.lead[0],
-                            m.lead[1],
-                            m.lead[2],
-                            m.apart[0],
-                            m.apart[1],
-                            m.apart[2],
-                            m.alignment,
-                            static_cast<index_t>(m.math),
-                            static_cast<index_t>(m.result),
-                            m.workspace,
-                            index_t{choice.algorithm},
-                            static_cast<index_t>(choice.milliseconds * 1000)}) {
-        n[k++] = x;
+TESSERA_INLINE product_line line_of(const matrix_product& m, const algorithm_choice& choice) {
+    product_line line;
+    line.m = m.m;
+    line.n = m.n;
+    line.k = m.k;
+    line.transpose_a = index_t{m.transpose_a};
+    line.transpose_b = index_t{m.transpose_b};
+    line.bias = index_t{m.bias};
+    line.positive = index_t{m.positive};
+    line.sums = index_t{m.sums};
+    line.batch = m.batch;
+    for (int i = 0; i < 3; ++i) {
+        line.lead[i] = m.lead[i];
+        line.apart[i] = m.apart[i];
     }
-    while (k < line_numbers) {
-        n[k++] = 0;
-    }
+    line.alignment = m.alignment;
+    line.math = static_cast<index_t>(m.math);
+    line.result = static_cast<index_t>(m.result);
+    line.workspace = m.workspace;
+    line.algorithm = choice.algorithm;
+    line.microseconds = static_cast<index_t>(choice.milliseconds * 1000);
+    return line;
 }
 
-TESSERA_INLINE void add_product(algorithm_table& table, const index_t (&n)[line_numbers]) {
-    bool good = n[17] >= 0 && n[17] <= 2 && n[18] >= 0 && n[18] <= static_cast<index_t>(element::bf16) && n[20] >= 0 &&
-                n[20] < most_proposals;
-    for (int k = 4; k <= 8; ++k) {
-        good = good && (n[k] == 0 || n[k] == 1);
+TESSERA_INLINE void add_line(algorithm_table& table, const product_line& line) {
+    bool good = line.math >= 0 && line.math <= 2 && line.result >= 0 &&
+                line.result <= static_cast<index_t>(element::bf16) && line.algorithm >= 0 &&
+                line.algorithm < most_proposals;
+    for (const index_t x : {line.transpose_a, line.transpose_b, line.bias, line.positive, line.sums}) {
+        good = good && (x == 0 || x == 1);
     }
     if (!good) {
         return;
     }
     matrix_product m;
-    m.m = n[1];
-    m.n = n[2];
-    m.k = n[3];
-    m.transpose_a = n[4] == 1;
-    m.transpose_b = n[5] == 1;
-    m.bias = n[6] == 1;
-    m.positive = n[7] == 1;
-    m.sums = n[8] == 1;
-    m.batch = n[9];
+    m.m = line.m;
+    m.n = line.n;
+    m.k = line.k;
+    m.transpose_a = line.transpose_a == 1;
+    m.transpose_b = line.transpose_b == 1;
+    m.bias = line.bias == 1;
+    m.positive = line.positive == 1;
+    m.sums = line.sums == 1;
+    m.batch = line.batch;
     for (int i = 0; i < 3; ++i) {
-        m.lead[i] = n[10 + i];
-        m.apart[i] = n[13 + i];
+        m.lead[i] = line.lead[i];
+        m.apart[i] = line.apart[i];
     }
-    m.alignment = n[16];
-    m.math = static_cast<precision>(n[17]);
-    m.result = static_cast<element>(n[18]);
-    m.workspace = n[19];
-    table.add(m, {static_cast<int>(n[20]), m.workspace, static_cast<double>(n[21]) / 1000});
+    m.alignment = line.alignment;
+    m.math = static_cast<precision>(line.math);
+    m.result = static_cast<element>(line.result);
+    m.workspace = line.workspace;
+    table.add(m, {static_cast<int>(line.algorithm), m.workspace, static_cast<double>(line.microseconds) / 1000});
 }
 
-TESSERA_INLINE std::pair<convolution, algorithm_choice> from_numbers(const index_t (&n)[line_numbers]) {
+TESSERA_INLINE void add_line(algorithm_table& table, const convolution_line& line) {
+    if (line.way < 0 || line.way > 2 || line.dimensions < 2 || line.dimensions > max_rank - 2 || line.math < 0 ||
+        line.math > 2 || line.multipliers < 0 || line.multipliers > 3) {
+        return;
+    }
     convolution c;
-    int k = 0;
-    c.way = static_cast<convolution::direction>(n[k++]);
-    c.set_dimensions(static_cast<int>(n[k++]));
+    c.way = static_cast<convolution::direction>(line.way);
+    c.set_dimensions(static_cast<int>(line.dimensions));
     for (int i = 0; i < max_rank; ++i) {
-        c.x[i] = static_cast<int>(n[k++]);
-        c.w[i] = static_cast<int>(n[k++]);
-        c.y[i] = static_cast<int>(n[k++]);
+        c.x[i] = static_cast<int>(line.extents[i].x);
+        c.w[i] = static_cast<int>(line.extents[i].w);
+        c.y[i] = static_cast<int>(line.extents[i].y);
     }
     for (int i = 0; i < max_rank - 2; ++i) {
-        c.padding[i] = static_cast<int>(n[k++]);
-        c.stride[i] = static_cast<int>(n[k++]);
-        c.dilation[i] = static_cast<int>(n[k++]);
+        c.padding[i] = static_cast<int>(line.windows[i].padding);
+        c.stride[i] = static_cast<int>(line.windows[i].stride);
+        c.dilation[i] = static_cast<int>(line.windows[i].dilation);
     }
-    c.groups = static_cast<int>(n[k++]);
-    c.math = static_cast<precision>(n[k++]);
+    c.groups = static_cast<int>(line.groups);
+    c.math = static_cast<precision>(line.math);
     c.multipliers = math_type_of(c.math);
     algorithm_choice choice;
-    choice.algorithm = static_cast<int>(n[k++]);
-    choice.multipliers = static_cast<math_type>(n[k++]);
-    choice.workspace = n[k++];
-    choice.milliseconds = static_cast<double>(n[k++]) / 1000;
-    return {c, choice};
+    choice.algorithm = static_cast<int>(line.algorithm);
+    choice.multipliers = static_cast<math_type>(line.multipliers);
+    choice.workspace = line.workspace;
+    choice.milliseconds = static_cast<double>(line.microseconds) / 1000;
+    if (rounds_as_little(choice.multipliers, c.math)) {
+        table.add(c, choice);
+    }
 }
 
 TESSERA_INLINE void add_algorithms(algorithm_table& table, const std::string& text, const std::string& machine) {
@@ -132,14 +128,10 @@ TESSERA_INLINE void add_algorithms(algorithm_table& table, const std::string& te
         if (count < detail::line_numbers || !rest.empty()) {
             return;
         }
-        if (n[0] == detail::product_line) {
-            detail::add_product(table, n);
-        } else if (n[0] >= 0 && n[0] <= 2 && n[1] >= 2 && n[1] <= max_rank - 2 && n[27] >= 0 && n[27] <= 2 &&
-                   n[29] >= 0 && n[29] <= 3) {
-            const auto [c, choice] = detail::from_numbers(n);
-            if (rounds_as_little(choice.multipliers, c.math)) {
-                table.add(c, choice);
-            }
+        if (*n == product_line::first) {
+            add_line(table, std::bit_cast<product_line>(n));
+        } else {
+            add_line(table, std::bit_cast<convolution_line>(n));
         }
     });
 }
@@ -156,7 +148,8 @@ TESSERA_INLINE std::string text_of(const algorithm_table& table, const std::stri
     std::string text = machine + "\n";
     const auto write = [&](const auto& what, const algorithm_choice& choice) {
         index_t n[detail::line_numbers];
-        detail::to_numbers(what, choice, n);
+        const auto line = detail::line_of(what, choice);
+        std::memcpy(n, &line, sizeof line);
         for (index_t x : n) {
             text += std::to_string(x) + ' ';
         }

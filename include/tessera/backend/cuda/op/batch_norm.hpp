@@ -17,39 +17,56 @@ inline constexpr kernel running_statistics{"running_statistics"};
 inline constexpr kernel running_moments{"running_moments"};
 
 // clang-format off
-TESSERA_DEVICE_CODE(batch_norm_code,
+TESSERA_KERNELS(batch_norm_code,
 
-/// at: x, statistics, gamma, beta, y. n: count, channels, plane. f: elements per channel (0: running statistics),
-/// epsilon.
+struct normalize_numbers {
+    index_t count = 0;
+    index_t channels = 0;
+    index_t plane = 0;
+    index_t wanted = 0; ///< of the sums that come before; not read
+};
+struct running_numbers {
+    index_t channels = 0;
+    index_t unused[4] = {};
+    index_t has_flag = 0; ///< with the count of losses that are not finite
+};
+struct running_reals {
+    double count = 0; ///< elements of a channel
+    double momentum = 0;
+    double epsilon = 0; ///< in the moments that cuDNN saves
+};
+,
+
+/// at: x, statistics, gamma, beta, y.
 template <class T>
-__device__ void normalize_of(const arguments& a) {
+__device__ void normalize_of(const given<normalize_numbers, norm_reals>& a) {
     const T* x = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        const long long c = i / a.n[2] % a.n[1];
-        const normalizer n = normalizer_of(a.at[1], c, a.n[1], a.f[0], a.f[1]);
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
+        const long long c = i / a.n.plane % a.n.channels;
+        const normalizer n = normalizer_of(a.at[1], c, a.n.channels, a.f.count, a.f.epsilon);
         const double normal = (x[i] - n.mean) * n.inverse;
         pointer<T>(a, 4)[i] =
             static_cast<float>(pointer<const float>(a, 2)[c] * normal + pointer<const float>(a, 3)[c]);
     }
 }
-TYPED_KERNEL(normalize)
+TYPED_KERNEL(normalize, normalize_numbers, norm_reals)
 
 /// dx = gamma / sigma * (dy - (sum of dy + normalized x * sum of dy * normalized x) / count).
-/// at: dy, x, gamma, statistics, sums, dx. n and f: as normalize.
+/// at: dy, x, gamma, statistics, sums, dx.
 template <class T>
-__device__ void normalize_gradient_of(const arguments& a) {
+__device__ void normalize_gradient_of(const given<normalize_numbers, norm_reals>& a) {
     const T* dy = pointer<const T>(a, 0);
     const T* x = pointer<const T>(a, 1);
     const double* sums = pointer<const double>(a, 4);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        const long long c = i / a.n[2] % a.n[1];
-        const normalizer n = normalizer_of(a.at[3], c, a.n[1], a.f[0], a.f[1]);
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
+        const long long c = i / a.n.plane % a.n.channels;
+        const normalizer n = normalizer_of(a.at[3], c, a.n.channels, a.f.count, a.f.epsilon);
         const double normal = (x[i] - n.mean) * n.inverse;
         pointer<T>(a, 5)[i] = static_cast<float>(pointer<const float>(a, 2)[c] * n.inverse *
-                                                     (dy[i] - (sums[c] + normal * sums[a.n[1] + c]) / a.f[0]));
+                                                     (dy[i] - (sums[c] + normal * sums[a.n.channels + c]) / a.f.count));
     }
 }
-TYPED_KERNEL(normalize_gradient)
+TYPED_KERNEL(normalize_gradient, normalize_numbers, norm_reals)
 
 /// Running statistics of a channel, which stay as they are where they would not be finite.
 __device__ inline void update_running(float* running, long long channels, long long c, double momentum, double mean, double variance) {
@@ -61,35 +78,34 @@ __device__ inline void update_running(float* running, long long channels, long l
     }
 }
 
-/// at: sums[2, channels], running[2, channels], count of losses that are not finite. n: channels, -, -, -, -, 1 with
-/// that count. f: elements per channel, momentum.
-KERNEL(running_statistics) {
+/// at: sums[2, channels], running[2, channels], count of losses that are not finite.
+KERNEL(running_statistics, running_numbers, running_reals) {
     const double* sums = pointer<const double>(a, 0);
     float* running = pointer<float>(a, 1);
-    if (is_refused(a, a.at + 2)) {
+    if (is_refused(a.n.has_flag, a.at + 2)) {
         return;
     }
-    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
-        const double mean = sums[c] / a.f[0];
-        const double biased = sums[a.n[0] + c] / a.f[0] - mean * mean;
-        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        update_running(running, a.n[0], c, a.f[1], mean, variance);
+    for (long long c = first_index(); c < a.n.channels; c += index_step()) {
+        const double mean = sums[c] / a.f.count;
+        const double biased = sums[a.n.channels + c] / a.f.count - mean * mean;
+        const double variance = (biased < 0 ? 0 : biased) * (a.f.count > 1 ? a.f.count / (a.f.count - 1) : 1);
+        update_running(running, a.n.channels, c, a.f.momentum, mean, variance);
     }
 }
 
 /// The same from mean and 1 / sqrt(variance + epsilon), as cuDNN saves them. at: saved[2, channels], running[2,
-/// channels], and the count. n: as running_statistics. f: elements per channel, momentum, epsilon.
-KERNEL(running_moments) {
+/// channels], and the count.
+KERNEL(running_moments, running_numbers, running_reals) {
     const float* saved = pointer<const float>(a, 0);
     float* running = pointer<float>(a, 1);
-    if (is_refused(a, a.at + 2)) {
+    if (is_refused(a.n.has_flag, a.at + 2)) {
         return;
     }
-    for (long long c = first_index(); c < a.n[0]; c += index_step()) {
-        const double inverse = saved[a.n[0] + c];
-        const double biased = 1 / (inverse * inverse) - a.f[2];
-        const double variance = (biased < 0 ? 0 : biased) * (a.f[0] > 1 ? a.f[0] / (a.f[0] - 1) : 1);
-        update_running(running, a.n[0], c, a.f[1], saved[c], variance);
+    for (long long c = first_index(); c < a.n.channels; c += index_step()) {
+        const double inverse = saved[a.n.channels + c];
+        const double biased = 1 / (inverse * inverse) - a.f.epsilon;
+        const double variance = (biased < 0 ? 0 : biased) * (a.f.count > 1 ? a.f.count / (a.f.count - 1) : 1);
+        update_running(running, a.n.channels, c, a.f.momentum, saved[c], variance);
     }
 }
 
@@ -111,6 +127,9 @@ void whole_norm_forward(const shard_call& s);
 
 /// Always all three gradients: those of parameters that are frozen go to scratch memory.
 void whole_norm_backward(const shard_call& s);
+
+/// After the sums that `n` was for.
+kernels::normalize_numbers normalize_numbers_of(const shard_call& s, const kernels::channel_numbers& n);
 
 void norm_forward(const shard_call& s);
 

@@ -18,10 +18,10 @@ TESSERA_INLINE double channel_count(const shard_call& s) {
 TESSERA_INLINE normalization whole_norm(const shard_call& s, normalization::direction way) {
     normalization n;
     n.way = way;
-    const kernel_numbers e = channel_numbers(s, s.input());
-    n.x[0] = to_int(e.n[0]);
-    n.x[1] = to_int(e.n[1]);
-    n.x[2] = to_int(e.n[2]);
+    const kernels::channel_numbers e = channel_numbers_of(s, s.input());
+    n.x[0] = to_int(e.samples);
+    n.x[1] = to_int(e.channels);
+    n.x[2] = to_int(e.plane);
     n.x[3] = 1;
     n.epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon;
     n.type = s.type();
@@ -53,25 +53,28 @@ TESSERA_INLINE void whole_norm_backward(const shard_call& s) {
               s.gradient_to(s.input()), dgamma, to(1)});
 }
 
+TESSERA_INLINE kernels::normalize_numbers normalize_numbers_of(const shard_call& s, const kernels::channel_numbers& n) {
+    return {.count = s.volume(s.input()), .channels = n.channels, .plane = n.plane, .wanted = n.wanted};
+}
+
 TESSERA_INLINE void norm_forward(const shard_call& s) {
     if (s.to.what().compute().implementation == whole_operator) {
         return whole_norm_forward(s);
     }
-    kernel_numbers n = channel_numbers(s, s.input());
+    kernels::channel_numbers n = channel_numbers_of(s, s.input());
     const bool running = s.call.what == pass::evaluate;
     const int statistics = running ? s.d.find_operand(operand_kind::state, 2) : s.intermediate(0);
     if (s.call.first_nest == 0 && !running) {
-        n.n[3] = 1;
+        n.wanted = 1;
         s.to.launch_channels(kernels::channel_statistics, {s.value(s.input())}, {s.value_to(statistics)}, n);
     }
     if (s.call.last_nest == 1) {
-        n.n[0] = s.volume(s.input());
-        n.f[0] = running ? 0 : channel_count(s);
-        n.f[1] = s.attributes().as<op::batch_norm_attributes>().epsilon;
+        const kernels::norm_reals reals{.count = running ? 0 : channel_count(s),
+                                        .epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon};
         s.to.launch(kernels::normalize,
                     {s.value(s.input()), s.value(statistics), s.value(s.parameter(0)), s.value(s.parameter(1)),
                      s.value_to(s.output())},
-                    n, n.n[0]);
+                    kernel_numbers(normalize_numbers_of(s, n), reals), s.volume(s.input()));
     }
 }
 
@@ -80,47 +83,47 @@ TESSERA_INLINE void norm_backward(const shard_call& s) {
         return whole_norm_backward(s);
     }
     const memory_use dy = s.gradient(s.output());
-    kernel_numbers n = channel_numbers(s, s.input());
-    n.f[0] = channel_count(s);
-    n.f[1] = s.attributes().as<op::batch_norm_attributes>().epsilon;
+    kernels::channel_numbers n = channel_numbers_of(s, s.input());
+    const kernels::norm_reals reals{.count = channel_count(s),
+                                    .epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon};
     const int statistics = s.intermediate(0);
     const int emitted[] = {statistics, s.parameter(0), s.parameter(1)};
     std::vector<memory_use> targets(
         3, dy); // dy stands in for what is not wanted, and for what sums of dy alone do not need
     for (int k = 0; k < 3; ++k) {
         if (s.emits(emitted[k])) {
-            n.n[3] += 1 << k;
+            n.wanted += 1 << k;
             targets[static_cast<std::size_t>(k)] = s.gradient_to(emitted[k]);
         }
     }
-    if (n.n[3] != 0) {
-        const bool needs_x = n.n[3] != 4;
+    if (n.wanted != 0) {
+        const bool needs_x = n.wanted != 4;
         s.to.launch_channels(kernels::statistics_gradient,
-                             {dy, needs_x ? s.value(s.input()) : dy, needs_x ? s.value(statistics) : dy}, targets, n);
+                             {dy, needs_x ? s.value(s.input()) : dy, needs_x ? s.value(statistics) : dy}, targets, n,
+                             reals);
     }
     if (s.emits(s.input())) {
-        n.n[0] = s.volume(s.input());
         s.to.launch(kernels::normalize_gradient,
                     {dy, s.value(s.input()), s.value(s.parameter(0)), s.value(statistics), s.gradient(statistics),
                      s.gradient_to(s.input())},
-                    n, n.n[0]);
+                    kernel_numbers(normalize_numbers_of(s, n), reals), s.volume(s.input()));
     }
 }
 
 TESSERA_INLINE void norm_update(const shard_call& s) {
     const int running = s.d.find_operand(operand_kind::state, 2);
-    kernel_numbers n;
-    n.n[0] = s.size(running, 1);
-    n.f[0] = channel_count(s);
-    n.f[1] = momentum_of(s.attributes());
-    n.f[2] = s.attributes().as<op::batch_norm_attributes>().epsilon;
+    kernels::running_numbers n{.channels = s.size(running, 1)};
+    const kernels::running_reals reals{.count = channel_count(s),
+                                       .momentum = momentum_of(s.attributes()),
+                                       .epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon};
     const bool whole = s.to.what().compute().implementation == whole_operator;
     std::vector<memory_use> memory{s.value(s.intermediate(0)), s.value_to(running)};
     if (const int flag = s.to.what().flag; flag >= 0) {
         memory.push_back(s.to.read(flag));
-        n.n[5] = 1;
+        n.has_flag = 1;
     }
-    s.to.launch(whole ? kernels::running_moments : kernels::running_statistics, std::move(memory), n, n.n[0]);
+    s.to.launch(whole ? kernels::running_moments : kernels::running_statistics, std::move(memory),
+                kernel_numbers(n, reals), n.channels);
 }
 
 } // namespace tessera::cuda::detail

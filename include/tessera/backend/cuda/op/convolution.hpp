@@ -17,13 +17,20 @@ namespace tessera::cuda::kernels {
 inline constexpr kernel add_bias_bf16{"add_bias_bf16"};
 
 // clang-format off
-TESSERA_DEVICE_CODE(bias_code,
+TESSERA_KERNELS(bias_code,
 
-/// The bias of a channel, of floats, added to bf16. at: bias, y. n: count, channels, plane.
-KERNEL(add_bias_bf16) {
+struct bias_numbers {
+    index_t count = 0;
+    index_t channels = 0;
+    index_t plane = 0;
+};
+,
+
+/// The bias of a channel, of floats, added to bf16. at: bias, y.
+KERNEL(add_bias_bf16, bias_numbers) {
     bf16* y = pointer<bf16>(a, 1);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        y[i] += pointer<const float>(a, 0)[i / a.n[2] % a.n[1]];
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
+        y[i] += pointer<const float>(a, 0)[i / a.n.plane % a.n.channels];
     }
 }
 

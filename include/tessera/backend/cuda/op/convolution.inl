@@ -197,10 +197,8 @@ TESSERA_INLINE void add_product_of(const shard_call& s, const convolution& c, co
     if (m.batch == 1) {
         return;
     }
-    kernel_numbers n;
-    n.n[0] = m.batch;
-    n.n[1] = in * out;
-    s.to.launch_as(element::f32, kernels::column_sums, {composer::as_read(each), w}, n, n.n[1]);
+    const kernels::matrix_numbers n{.rows = m.batch, .columns = in * out};
+    s.to.launch_as(element::f32, kernels::column_sums, {composer::as_read(each), w}, kernel_numbers(n), n.columns);
 }
 
 TESSERA_INLINE void add_convolution(const shard_call& s, convolution c, convolution::direction way, memory_use x,
@@ -234,11 +232,9 @@ TESSERA_INLINE void convolution_bias(const shard_call& s) {
     copy_y(s, b.y);
     const memory_use bias = s.value(s.parameter(1));
     if (s.in_bf16()) { // whose bias stays fp32
-        kernel_numbers n;
-        n.n[0] = s.volume(s.output());
-        n.n[1] = b.y[1];
-        n.n[2] = index_t{b.y[2]} * b.y[3];
-        s.to.launch(kernels::add_bias_bf16, {bias, s.value_to(s.output())}, n, n.n[0]);
+        const kernels::bias_numbers n{
+            .count = s.volume(s.output()), .channels = b.y[1], .plane = index_t{b.y[2]} * b.y[3]};
+        s.to.launch(kernels::add_bias_bf16, {bias, s.value_to(s.output())}, kernel_numbers(n), n.count);
     } else {
         s.to.add(b, {bias, s.value_to(s.output())});
     }
@@ -254,9 +250,8 @@ TESSERA_INLINE void filter_gradient(const shard_call& s, const convolution& c, m
     const memory_use to = s.in_bf16() ? s.to.take(weights * bytes_of(element::bf16)) : dw;
     add_convolution(s, c, convolution::direction::backward_filter, x, to, dy);
     if (s.in_bf16()) {
-        kernel_numbers n;
-        n.n[0] = weights;
-        s.to.launch(kernels::widen_bf16, {composer::as_read(to), dw}, n, weights);
+        s.to.launch(kernels::widen_bf16, {composer::as_read(to), dw},
+                    kernel_numbers(kernels::count_numbers{.count = weights}), weights);
     }
 }
 
@@ -273,11 +268,7 @@ TESSERA_INLINE void convolution_bias_gradient(const shard_call& s) {
     // The sums of dy alone, as of batch norm.
     int y[4];
     copy_y(s, y);
-    kernel_numbers n;
-    n.n[0] = y[0];
-    n.n[1] = y[1];
-    n.n[2] = index_t{y[2]} * y[3];
-    n.n[3] = 4;
+    const kernels::channel_numbers n{.samples = y[0], .channels = y[1], .plane = index_t{y[2]} * y[3], .wanted = 4};
     s.to.launch_channels(kernels::statistics_gradient, {dy, dy, dy}, {dy, dy, db}, n);
 }
 

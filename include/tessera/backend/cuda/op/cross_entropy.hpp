@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy, nest by nest, of a shard of the classes. Logits are [samples, classes, plane]; a row is a
-// sample's pixel. n: as in kernels/rows.hpp.
+// sample's pixel.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -20,43 +20,43 @@ TESSERA_DEVICE_CODE(cross_entropy_code,
 /// log(sum) + maximum - logit of the label, where the shard has the label's class, else 0. at: logits, labels, maxima,
 /// sums, to.
 template <class T>
-__device__ void row_loss_of(const arguments& a) {
-    for (long long row = first_index(); row < a.n[0] * a.n[2]; row += index_step()) {
-        const long long k = pointer<const int>(a, 1)[row] - a.n[3];
+__device__ void row_loss_of(const given<row_numbers>& a) {
+    for (long long row = first_index(); row < a.n.samples * a.n.plane; row += index_step()) {
+        const long long k = pointer<const int>(a, 1)[row] - a.n.first_class;
         float loss = 0.0f;
-        if (k >= 0 && k < a.n[1]) {
-            const float x = pointer<const T>(a, 0)[(row / a.n[2] * a.n[1] + k) * a.n[2] + row % a.n[2]];
+        if (k >= 0 && k < a.n.columns) {
+            const float x = pointer<const T>(a, 0)[(row / a.n.plane * a.n.columns + k) * a.n.plane + row % a.n.plane];
             // an offset of all logits cancels
             loss = logf(pointer<const float>(a, 3)[row]) + (pointer<const float>(a, 2)[row] - x);
         }
         pointer<float>(a, 4)[row] = loss;
     }
 }
-TYPED_KERNEL(row_loss)
+TYPED_KERNEL(row_loss, row_numbers)
 
-/// (softmax - 1 at the label) * f[0]. at: logits, labels, maxima, sums, dx.
+/// (softmax - 1 at the label) * scale. at: logits, labels, maxima, sums, dx.
 template <class T>
-__device__ void softmax_gradient_of(const arguments& a) {
-    const row_share s(a, true);
+__device__ void softmax_gradient_of(const given<row_numbers, loss_reals>& a) {
+    const row_share s(a.n, true);
     if (!s.is_inside) {
         return;
     }
-    const float scale = static_cast<float>(a.f[0]);
+    const float scale = static_cast<float>(a.f.scale);
     const float largest = pointer<const float>(a, 2)[s.row];
     const float part = 1.0f / pointer<const float>(a, 3)[s.row];
-    const long long label = pointer<const int>(a, 1)[s.row] - a.n[3];
+    const long long label = pointer<const int>(a, 1)[s.row] - a.n.first_class;
     const long long gap = s.mixed ? 1 : s.gap;
-    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+    for (long long k = s.first; k < a.n.columns; k += s.step()) {
         float x[8];
-        s.load(a, pointer<const T>(a, 0), k, a.n[1], 0.0f, x);
+        s.load(a.n, pointer<const T>(a, 0), k, a.n.columns, 0.0f, x);
         for (int u = 0; u < 8; ++u) {
             const float hit = k + u * gap == label ? 1.0f : 0.0f;
             x[u] = (expf(x[u] - largest) * part - hit) * scale;
         }
-        s.store(a, pointer<T>(a, 4), k, x);
+        s.store(a.n, pointer<T>(a, 4), k, x);
     }
 }
-TYPED_KERNEL(softmax_gradient)
+TYPED_KERNEL(softmax_gradient, row_numbers, loss_reals)
 
 )
 // clang-format on
@@ -67,7 +67,7 @@ namespace tessera::cuda::detail {
 
 /// Samples, classes, pixels and the number of the first class of a shard of logits. A position of a sequence is a
 /// sample.
-kernel_numbers class_numbers(const shard_call& s);
+kernels::row_numbers class_numbers(const shard_call& s);
 
 void cross_entropy_forward(const shard_call& s);
 

@@ -11,7 +11,20 @@ namespace tessera::cuda::kernels {
 inline constexpr kernel dropout{"dropout", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(dropout_code,
+TESSERA_KERNELS(dropout_code,
+
+/// Arrays: of the five dimensions of a tile.
+struct dropout_numbers {
+    index_t extent[5] = {};
+    index_t origin[5] = {}; ///< in the whole tensor
+    index_t step[5] = {};   ///< of the mask's index
+    index_t op = 0;
+    index_t percent = 0;
+};
+struct dropout_reals {
+    double scale = 0; ///< of what is kept
+};
+,
 
 /// The mixing function of SplitMix64, as in op/mask.hpp.
 __device__ inline unsigned long long mix(unsigned long long z) {
@@ -21,29 +34,28 @@ __device__ inline unsigned long long mix(unsigned long long z) {
     return z ^ (z >> 31U);
 }
 
-/// Dropout of values or of gradients, by the global index. at: from, to, step. n: 5 extents of the tile, 5 global
-/// origins, 5 steps of the mask's index, operator, per cent. f: factor of what is kept.
+/// Dropout of values or of gradients, by the global index. at: from, to, step.
 template <class T>
-__device__ void dropout_of(const arguments& a) {
+__device__ void dropout_of(const given<dropout_numbers, dropout_reals>& a) {
     const T* from = pointer<const T>(a, 0);
     T* to = pointer<T>(a, 1);
     const step_values* now = pointer<const step_values>(a, 2);
-    const unsigned long long key = mix(mix(mix(now->seed) ^ now->step) ^ static_cast<unsigned long long>(a.n[15]));
-    const unsigned long long dropped = static_cast<unsigned long long>(a.n[16]) << 32U;
-    const float scale = static_cast<float>(a.f[0]);
-    const long long count = a.n[0] * a.n[1] * a.n[2] * a.n[3] * a.n[4];
+    const unsigned long long key = mix(mix(mix(now->seed) ^ now->step) ^ static_cast<unsigned long long>(a.n.op));
+    const unsigned long long dropped = static_cast<unsigned long long>(a.n.percent) << 32U;
+    const float scale = static_cast<float>(a.f.scale);
+    const long long count = a.n.extent[0] * a.n.extent[1] * a.n.extent[2] * a.n.extent[3] * a.n.extent[4];
     for (long long i = first_index(); i < count; i += index_step()) {
         long long rest = i;
         long long index = 0;
         for (int d = 4; d >= 0; --d) {
-            index += (a.n[5 + d] + rest % a.n[d]) * a.n[10 + d];
-            rest /= a.n[d];
+            index += (a.n.origin[d] + rest % a.n.extent[d]) * a.n.step[d];
+            rest /= a.n.extent[d];
         }
         const unsigned long long bits = mix(key ^ static_cast<unsigned long long>(index)) >> 32U;
         to[i] = bits * 100 >= dropped ? scale * from[i] : 0.0f;
     }
 }
-TYPED_KERNEL(dropout)
+TYPED_KERNEL(dropout, dropout_numbers, dropout_reals)
 
 )
 // clang-format on

@@ -10,26 +10,22 @@ namespace tessera::cuda::detail {
 TESSERA_INLINE void drop(const shard_call& s, op::dropped_unit unit, memory_use from, memory_use to) {
     const box tile = s.region_of(s.output());
     const shape& all = s.d.operands[s.output()].extents;
-    kernel_numbers n;
-    for (int k = 0; k < 5; ++k) {
-        n.n[k] = 1;
-    }
+    kernels::dropout_numbers n{
+        .extent = {1, 1, 1, 1, 1}, .op = s.call.op, .percent = s.attributes().as<op::dropout_attributes>().percent};
     index_t step = 1;
     for (int d = tile.rank - 1, k = 4; d >= 0; --d, --k) {
-        n.n[k] = tile.dim[d].size();
-        n.n[5 + k] = tile.dim[d].begin;
-        n.n[10 + k] = unit == op::dropped_unit::element   ? step
-                      : unit == op::dropped_unit::channel ? (d == 0   ? all[1]
-                                                             : d == 1 ? 1
-                                                                      : 0)
-                      : d == 0                            ? 1
-                                                          : 0;
+        n.extent[k] = tile.dim[d].size();
+        n.origin[k] = tile.dim[d].begin;
+        n.step[k] = unit == op::dropped_unit::element   ? step
+                    : unit == op::dropped_unit::channel ? (d == 0   ? all[1]
+                                                           : d == 1 ? 1
+                                                                    : 0)
+                    : d == 0                            ? 1
+                                                        : 0;
         step *= all[d];
     }
-    n.n[15] = s.call.op;
-    n.n[16] = s.attributes().as<op::dropout_attributes>().percent;
-    n.f[0] = op::kept_scale(static_cast<int>(s.attributes().as<op::dropout_attributes>().percent));
-    s.to.launch(kernels::dropout, {from, to}, n, tile.volume(), true);
+    const kernels::dropout_reals reals{.scale = op::kept_scale(static_cast<int>(n.percent))};
+    s.to.launch(kernels::dropout, {from, to}, kernel_numbers(n, reals), tile.volume(), true);
 }
 
 } // namespace tessera::cuda::detail

@@ -16,18 +16,37 @@ inline constexpr kernel add_table{"add_table", true};
 inline constexpr kernel table_gradient{"table_gradient", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(embedding_code,
+TESSERA_KERNELS(embedding_code,
 
-/// The rows of the tokens that lie in the shard's part of the table, 0 for others. at: tokens, table, y. n of both:
-/// tokens, columns, rows of the part, number of its first row.
+struct look_up_numbers {
+    index_t tokens = 0;
+    index_t columns = 0;
+    index_t rows = 0;      ///< of the shard's part of the table
+    index_t first_row = 0; ///< its number in the table
+    index_t blocks = 0;    ///< of the gradient: a power of two
+};
+struct add_table_numbers {
+    index_t count = 0;
+    index_t row_elements = 0; ///< of the rows that are added to every sample
+};
+struct table_gradient_numbers {
+    index_t samples = 0;
+    index_t used = 0;  ///< elements of the rows that are used
+    index_t table = 0; ///< all elements
+    index_t first = 0; ///< number in the table of the first element that is used
+};
+,
+
+/// The rows of the tokens that lie in the shard's part of the table, 0 for others. at: tokens, table, y.
 template <class T>
-__device__ void look_up_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[1]; i += index_step()) {
-        const long long row = pointer<const int>(a, 0)[i / a.n[1]] - a.n[3];
-        pointer<T>(a, 2)[i] = row >= 0 && row < a.n[2] ? pointer<const float>(a, 1)[row * a.n[1] + i % a.n[1]] : 0.0f;
+__device__ void look_up_of(const given<look_up_numbers>& a) {
+    for (long long i = first_index(); i < a.n.tokens * a.n.columns; i += index_step()) {
+        const long long row = pointer<const int>(a, 0)[i / a.n.columns] - a.n.first_row;
+        const bool has_row = row >= 0 && row < a.n.rows;
+        pointer<T>(a, 2)[i] = has_row ? pointer<const float>(a, 1)[row * a.n.columns + i % a.n.columns] : 0.0f;
     }
 }
-TYPED_KERNEL(look_up)
+TYPED_KERNEL(look_up, look_up_numbers)
 
 /// Adds to four columns of a row, every blockDim-th of those `left`, what the tokens of a list have from its place i
 /// on.
@@ -64,12 +83,12 @@ __device__ inline void add_listed(const T* dy, long long columns, long long left
     }
 }
 
-/// The gradients of each row's tokens, added in the tokens' order. n[4], a power of two: the number of blocks; a block
-/// has the rows whose numbers are its own modulo n[4], so that tokens that are frequent together fall to many. It looks
-/// through the tokens, eight for a thread at a time, lists those of its rows in their order, each leading to the next
-/// of its row, and then has a thread for each column. at: tokens, dy, to.
+/// The gradients of each row's tokens, added in the tokens' order. A block has the rows whose numbers are its own
+/// modulo the number of blocks, so that tokens that are frequent together fall to many. It looks through the tokens,
+/// eight for a thread at a time, lists those of its rows in their order, each leading to the next of its row, and then
+/// has a thread for each column. at: tokens, dy, to.
 template <class T>
-__device__ void look_up_gradient_of(const arguments& a) {
+__device__ void look_up_gradient_of(const given<look_up_numbers>& a) {
     __shared__ int row_of[2048];          // of a token in the list; -1 of one that another leads to
     __shared__ unsigned short at[2048];   // its place among those looked through
     __shared__ unsigned short next[2048]; // in the list; 0: none
@@ -77,17 +96,17 @@ __device__ void look_up_gradient_of(const arguments& a) {
     __shared__ int found[1];
     const int* tokens = pointer<const int>(a, 0);
     const T* dy = pointer<const T>(a, 1);
-    const unsigned rows = static_cast<unsigned>(a.n[2]);
-    const unsigned first_row = static_cast<unsigned>(a.n[3]);
-    const unsigned blocks = static_cast<unsigned>(a.n[4]);
-    for (long long row = blockIdx.x; row < a.n[2]; row += blocks) {
-        for (long long c = threadIdx.x; c < a.n[1]; c += blockDim.x) {
-            pointer<float>(a, 2)[row * a.n[1] + c] = 0.0f;
+    const unsigned rows = static_cast<unsigned>(a.n.rows);
+    const unsigned first_row = static_cast<unsigned>(a.n.first_row);
+    const unsigned blocks = static_cast<unsigned>(a.n.blocks);
+    for (long long row = blockIdx.x; row < a.n.rows; row += blocks) {
+        for (long long c = threadIdx.x; c < a.n.columns; c += blockDim.x) {
+            pointer<float>(a, 2)[row * a.n.columns + c] = 0.0f;
         }
     }
-    for (long long first = 0; first < a.n[0]; first += 8 * blockDim.x) {
+    for (long long first = 0; first < a.n.tokens; first += 8 * blockDim.x) {
         const int* own = tokens + first + 8 * threadIdx.x;
-        const long long left = a.n[0] - first - 8 * threadIdx.x;
+        const long long left = a.n.tokens - first - 8 * threadIdx.x;
         unsigned row[8];
         for (int u = 0; u < 8; ++u) {
             row[u] = u < left ? static_cast<unsigned>(own[u]) - first_row : rows;
@@ -148,9 +167,9 @@ __device__ void look_up_gradient_of(const arguments& a) {
             __syncthreads();
             for (int i = 0; i < all; ++i) {
                 if (row_of[i] >= 0) {
-                    float* row = pointer<float>(a, 2) + row_of[i] * a.n[1];
-                    for (long long c = threadIdx.x; c < a.n[1]; c += 4 * blockDim.x) {
-                        add_listed(dy + first * a.n[1] + c, a.n[1], a.n[1] - c, at, next, i, row + c);
+                    float* row = pointer<float>(a, 2) + row_of[i] * a.n.columns;
+                    for (long long c = threadIdx.x; c < a.n.columns; c += 4 * blockDim.x) {
+                        add_listed(dy + first * a.n.columns + c, a.n.columns, a.n.columns - c, at, next, i, row + c);
                     }
                 }
             }
@@ -158,33 +177,31 @@ __device__ void look_up_gradient_of(const arguments& a) {
         __syncthreads();
     }
 }
-TYPED_KERNEL(look_up_gradient)
+TYPED_KERNEL(look_up_gradient, look_up_numbers)
 
-/// The same rows of a table added to every sample. at: x, table from the first of them, y. n: count, elements of the
-/// rows.
+/// The same rows of a table added to every sample. at: x, table from the first of them, y.
 template <class T>
-__device__ void add_table_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        pointer<T>(a, 2)[i] = pointer<const T>(a, 0)[i] + pointer<const float>(a, 1)[i % a.n[1]];
+__device__ void add_table_of(const given<add_table_numbers>& a) {
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
+        pointer<T>(a, 2)[i] = pointer<const T>(a, 0)[i] + pointer<const float>(a, 1)[i % a.n.row_elements];
     }
 }
-TYPED_KERNEL(add_table)
+TYPED_KERNEL(add_table, add_table_numbers)
 
-/// The gradient of a whole table, summed over samples. at: dy, to. n: samples, elements of the rows that are used,
-/// elements of the table, the number in it of the first element that is used.
+/// The gradient of a whole table, summed over samples. at: dy, to.
 template <class T>
-__device__ void table_gradient_of(const arguments& a) {
+__device__ void table_gradient_of(const given<table_gradient_numbers>& a) {
     const T* dy = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[2]; i += index_step()) {
-        const long long own = i - a.n[3];
+    for (long long i = first_index(); i < a.n.table; i += index_step()) {
+        const long long own = i - a.n.first;
         float sum = 0.0f;
-        for (long long s = 0; own >= 0 && own < a.n[1] && s < a.n[0]; ++s) {
-            sum += dy[s * a.n[1] + own];
+        for (long long s = 0; own >= 0 && own < a.n.used && s < a.n.samples; ++s) {
+            sum += dy[s * a.n.used + own];
         }
         pointer<float>(a, 1)[i] = sum;
     }
 }
-TYPED_KERNEL(table_gradient)
+TYPED_KERNEL(table_gradient, table_gradient_numbers)
 
 )
 // clang-format on
@@ -193,8 +210,7 @@ TYPED_KERNEL(table_gradient)
 
 namespace tessera::cuda::detail {
 
-/// Tokens, columns, rows of the shard's part of the table and the number of its first row.
-kernel_numbers table_numbers(const shard_call& s);
+kernels::look_up_numbers look_up_numbers_of(const shard_call& s);
 
 void look_up_forward(const shard_call& s);
 

@@ -7,29 +7,27 @@
 
 namespace tessera::cuda::detail {
 
-TESSERA_INLINE kernel_numbers table_numbers(const shard_call& s) {
+TESSERA_INLINE kernels::look_up_numbers look_up_numbers_of(const shard_call& s) {
     const interval rows = s.region_of(s.parameter(0)).dim[0];
-    kernel_numbers n = row_numbers(s, s.output());
-    n.n[2] = rows.size();
-    n.n[3] = rows.begin;
-    return n;
+    const index_t tokens = rows_of(s, s.output());
+    return {.tokens = tokens, .columns = s.volume(s.output()) / tokens, .rows = rows.size(), .first_row = rows.begin};
 }
 
 TESSERA_INLINE void look_up_forward(const shard_call& s) {
     s.to.launch(kernels::look_up, {s.value(s.input()), s.value(s.parameter(0)), s.value_to(s.output())},
-                table_numbers(s), s.volume(s.output()));
+                kernel_numbers(look_up_numbers_of(s)), s.volume(s.output()));
 }
 
 TESSERA_INLINE void look_up_backward(const shard_call& s) {
-    kernel_numbers n = table_numbers(s);
+    kernels::look_up_numbers n = look_up_numbers_of(s);
     if (s.emits(s.parameter(0))) {
         constexpr index_t most = 2048; // blocks, twice what any GPU runs at a time
-        for (n.n[4] = 1; n.n[4] < most && n.n[4] < n.n[2];) {
-            n.n[4] *= 2;
+        for (n.blocks = 1; n.blocks < most && n.blocks < n.rows;) {
+            n.blocks *= 2;
         }
         s.to.launch_blocks(kernels::look_up_gradient,
-                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.parameter(0))}, n, n.n[4],
-                           n.n[0] > n.n[1] ? n.n[0] : n.n[1]);
+                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.parameter(0))},
+                           kernel_numbers(n), n.blocks, n.tokens > n.columns ? n.tokens : n.columns);
     }
 }
 
@@ -39,19 +37,19 @@ TESSERA_INLINE index_t before_rows(const shard_call& s) {
 }
 
 TESSERA_INLINE void position_forward(const shard_call& s) {
-    kernel_numbers n = count_of(s.volume(s.output()));
-    n.n[1] = s.size(s.output(), 1) * s.size(s.output(), 2);
+    const kernels::add_table_numbers n{.count = s.volume(s.output()),
+                                       .row_elements = s.size(s.output(), 1) * s.size(s.output(), 2)};
     memory_use rows = composer::from(s.value(s.parameter(0)), before_rows(s) * bytes_of(element::f32));
-    rows.bytes = n.n[1] * bytes_of(element::f32);
+    rows.bytes = n.row_elements * bytes_of(element::f32);
     if (!s.in_bf16()) {
         tensor_operation add;
-        add.count = n.n[1];
-        add.rows = to_int(n.n[0]) / n.n[1];
+        add.count = n.row_elements;
+        add.rows = to_int(n.count) / n.row_elements;
         add.repeats = true;
         s.to.add(add, {s.value(s.input()), rows, s.value_to(s.output())});
         return;
     }
-    s.to.launch(kernels::add_table, {s.value(s.input()), rows, s.value_to(s.output())}, n, n.n[0]);
+    s.to.launch(kernels::add_table, {s.value(s.input()), rows, s.value_to(s.output())}, kernel_numbers(n), n.count);
 }
 
 TESSERA_INLINE void position_backward(const shard_call& s) {
@@ -60,16 +58,16 @@ TESSERA_INLINE void position_backward(const shard_call& s) {
         s.to.add(memory_copy{}, {dy, s.gradient_to(s.input())});
     }
     if (s.emits(s.parameter(0))) {
-        kernel_numbers n;
-        n.n[0] = s.size(s.output(), 0);
-        n.n[1] = s.size(s.output(), 1) * s.size(s.output(), 2);
-        n.n[2] = s.volume(s.parameter(0));
-        n.n[3] = before_rows(s);
-        if (n.n[2] != n.n[1]) { // a table of more rows
-            s.to.launch(kernels::table_gradient, {dy, s.gradient_to(s.parameter(0))}, n, n.n[2]);
+        // column_sums takes samples and the elements that are used for rows and columns.
+        const kernels::table_gradient_numbers n{.samples = s.size(s.output(), 0),
+                                                .used = s.size(s.output(), 1) * s.size(s.output(), 2),
+                                                .table = s.volume(s.parameter(0)),
+                                                .first = before_rows(s)};
+        if (n.table != n.used) { // a table of more rows
+            s.to.launch(kernels::table_gradient, {dy, s.gradient_to(s.parameter(0))}, kernel_numbers(n), n.table);
             return;
         }
-        s.to.launch(kernels::column_sums, {dy, s.gradient_to(s.parameter(0))}, n, n.n[1]);
+        s.to.launch(kernels::column_sums, {dy, s.gradient_to(s.parameter(0))}, kernel_numbers(n), n.used);
     }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers of experts as products of cublasLt, a batch of all experts of the shard for every sample, and the
 // routes of tokens. The kernels give out slots of experts (op/expert.hpp): a block for each sample, a thread for each
-// expert, which gives out its own slots. n of both: tokens and experts of the sample, slots of an expert, choices of a
-// token; first and count of the shard's tokens; the same of its experts; 1 where gates are written instead of ones.
+// expert, which gives out its own slots.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,7 +17,20 @@ inline constexpr kernel route_forward{"route_forward", true};
 inline constexpr kernel route_gradient{"route_gradient", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(expert_code,
+TESSERA_KERNELS(expert_code,
+
+struct route_numbers {
+    index_t tokens = 0; ///< of a sample
+    index_t experts = 0;
+    index_t slots = 0;       ///< of an expert
+    index_t choices = 0;     ///< of a token
+    index_t first_token = 0; ///< of the shard
+    index_t own_tokens = 0;
+    index_t first_expert = 0;
+    index_t own_experts = 0;
+    index_t weighted = 0; ///< gates are written instead of ones
+};
+,
 
 /// How many experts come before expert e for a token.
 template <class T>
@@ -34,65 +46,66 @@ __device__ long long experts_before(const T* gates, long long experts, long long
 
 /// at: gates[samples, tokens, experts], y[samples, tokens of the shard, experts of the shard * slots].
 template <class T>
-__device__ void route_forward_of(const arguments& a) {
-    const T* gates = pointer<const T>(a, 0) + blockIdx.x * a.n[0] * a.n[1];
-    const long long row = a.n[7] * a.n[2];
-    T* y = pointer<T>(a, 1) + blockIdx.x * a.n[5] * row;
-    for (long long k = threadIdx.x; k < a.n[7]; k += blockDim.x) {
-        for (long long t = 0; t < a.n[5]; ++t) {
-            for (long long slot = 0; slot < a.n[2]; ++slot) {
-                y[t * row + k * a.n[2] + slot] = 0.0f;
+__device__ void route_forward_of(const given<route_numbers>& a) {
+    const T* gates = pointer<const T>(a, 0) + blockIdx.x * a.n.tokens * a.n.experts;
+    const long long row = a.n.own_experts * a.n.slots;
+    T* y = pointer<T>(a, 1) + blockIdx.x * a.n.own_tokens * row;
+    for (long long k = threadIdx.x; k < a.n.own_experts; k += blockDim.x) {
+        for (long long t = 0; t < a.n.own_tokens; ++t) {
+            for (long long slot = 0; slot < a.n.slots; ++slot) {
+                y[t * row + k * a.n.slots + slot] = 0.0f;
             }
         }
-        const long long e = a.n[6] + k;
+        const long long e = a.n.first_expert + k;
         long long taken = 0;
-        for (long long choice = 0; choice < a.n[3] && taken < a.n[2]; ++choice) {
-            for (long long t = 0; t < a.n[0] && taken < a.n[2]; ++t) {
-                if (experts_before(gates + t * a.n[1], a.n[1], e) != choice) {
+        for (long long choice = 0; choice < a.n.choices && taken < a.n.slots; ++choice) {
+            for (long long t = 0; t < a.n.tokens && taken < a.n.slots; ++t) {
+                if (experts_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
                     continue;
                 }
-                const long long own = t - a.n[4];
-                if (own >= 0 && own < a.n[5]) {
-                    y[own * row + k * a.n[2] + taken] = a.n[8] == 1 ? static_cast<float>(gates[t * a.n[1] + e]) : 1.0f;
+                const long long own = t - a.n.first_token;
+                if (own >= 0 && own < a.n.own_tokens) {
+                    y[own * row + k * a.n.slots + taken] =
+                        a.n.weighted == 1 ? static_cast<float>(gates[t * a.n.experts + e]) : 1.0f;
                 }
                 ++taken;
             }
         }
     }
 }
-TYPED_KERNEL(route_forward)
+TYPED_KERNEL(route_forward, route_numbers)
 
 /// at: gates, dy, dx[samples, tokens, experts].
 template <class T>
-__device__ void route_gradient_of(const arguments& a) {
-    const T* gates = pointer<const T>(a, 0) + blockIdx.x * a.n[0] * a.n[1];
-    const long long row = a.n[7] * a.n[2];
-    const T* dy = pointer<const T>(a, 1) + blockIdx.x * a.n[5] * row;
-    T* dx = pointer<T>(a, 2) + blockIdx.x * a.n[0] * a.n[1];
-    for (long long e = threadIdx.x; e < a.n[1]; e += blockDim.x) {
-        for (long long t = 0; t < a.n[0]; ++t) {
-            dx[t * a.n[1] + e] = 0.0f;
+__device__ void route_gradient_of(const given<route_numbers>& a) {
+    const T* gates = pointer<const T>(a, 0) + blockIdx.x * a.n.tokens * a.n.experts;
+    const long long row = a.n.own_experts * a.n.slots;
+    const T* dy = pointer<const T>(a, 1) + blockIdx.x * a.n.own_tokens * row;
+    T* dx = pointer<T>(a, 2) + blockIdx.x * a.n.tokens * a.n.experts;
+    for (long long e = threadIdx.x; e < a.n.experts; e += blockDim.x) {
+        for (long long t = 0; t < a.n.tokens; ++t) {
+            dx[t * a.n.experts + e] = 0.0f;
         }
-        const long long k = e - a.n[6];
-        if (k < 0 || k >= a.n[7]) {
+        const long long k = e - a.n.first_expert;
+        if (k < 0 || k >= a.n.own_experts) {
             continue;
         }
         long long taken = 0;
-        for (long long choice = 0; choice < a.n[3] && taken < a.n[2]; ++choice) {
-            for (long long t = 0; t < a.n[0] && taken < a.n[2]; ++t) {
-                if (experts_before(gates + t * a.n[1], a.n[1], e) != choice) {
+        for (long long choice = 0; choice < a.n.choices && taken < a.n.slots; ++choice) {
+            for (long long t = 0; t < a.n.tokens && taken < a.n.slots; ++t) {
+                if (experts_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
                     continue;
                 }
-                const long long own = t - a.n[4];
-                if (own >= 0 && own < a.n[5]) {
-                    dx[t * a.n[1] + e] = dy[own * row + k * a.n[2] + taken];
+                const long long own = t - a.n.first_token;
+                if (own >= 0 && own < a.n.own_tokens) {
+                    dx[t * a.n.experts + e] = dy[own * row + k * a.n.slots + taken];
                 }
                 ++taken;
             }
         }
     }
 }
-TYPED_KERNEL(route_gradient)
+TYPED_KERNEL(route_gradient, route_numbers)
 
 )
 // clang-format on
@@ -123,7 +136,7 @@ void expert_backward(const shard_call& s);
 
 // ---- routes ---------------------------------------------------------------------------------------------------------
 
-kernel_numbers route_numbers(const shard_call& s);
+kernels::route_numbers route_numbers_of(const shard_call& s);
 
 void route_forward(const shard_call& s);
 

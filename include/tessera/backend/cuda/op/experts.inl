@@ -109,32 +109,32 @@ TESSERA_INLINE void expert_backward(const shard_call& s) {
     }
 }
 
-TESSERA_INLINE kernel_numbers route_numbers(const shard_call& s) {
+TESSERA_INLINE kernels::route_numbers route_numbers_of(const shard_call& s) {
     const shape& gates = s.d.operands[s.input()].extents;
-    kernel_numbers n;
-    n.n[0] = gates[1];
-    n.n[1] = gates[2];
     const auto own = s.attributes().as<op::route_attributes>();
-    n.n[2] = own.slots;
-    n.n[3] = own.top;
-    for (int k = 0; k < 2; ++k) {
-        n.n[4 + 2 * k] = s.call.ranges[1 + k].begin;
-        n.n[5 + 2 * k] = s.call.ranges[1 + k].size();
-    }
-    n.n[8] = own.weighted ? 1 : 0;
-    return n;
+    const interval tokens = s.call.ranges[1];
+    const interval experts = s.call.ranges[2];
+    return {.tokens = gates[1],
+            .experts = gates[2],
+            .slots = own.slots,
+            .choices = own.top,
+            .first_token = tokens.begin,
+            .own_tokens = tokens.size(),
+            .first_expert = experts.begin,
+            .own_experts = experts.size(),
+            .weighted = own.weighted ? 1 : 0};
 }
 
 TESSERA_INLINE void route_forward(const shard_call& s) {
-    s.to.launch_blocks(kernels::route_forward, {s.value(s.input()), s.value_to(s.output())}, route_numbers(s),
-                       s.size(s.input(), 0), s.call.ranges[2].size() * 4);
+    s.to.launch_blocks(kernels::route_forward, {s.value(s.input()), s.value_to(s.output())},
+                       kernel_numbers(route_numbers_of(s)), s.size(s.input(), 0), s.call.ranges[2].size() * 4);
 }
 
 TESSERA_INLINE void route_backward(const shard_call& s) {
     if (s.emits(s.input())) {
         s.to.launch_blocks(kernels::route_gradient,
-                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())}, route_numbers(s),
-                           s.size(s.input(), 0), s.size(s.input(), 2) * 4);
+                           {s.value(s.input()), s.gradient(s.output()), s.gradient_to(s.input())},
+                           kernel_numbers(route_numbers_of(s)), s.size(s.input(), 0), s.size(s.input(), 2) * 4);
     }
 }
 

@@ -20,8 +20,8 @@ namespace detail {
 /// The dimensions that a tile of an operand has of those of the output, as bits, that of the last one first.
 std::int64_t dimensions_of(const shard_call& s, int o);
 
-/// What the kernels of inputs that are broadcast are given; see kernels/expression.hpp.
-void fill_broadcast(kernel_numbers& n, const shard_call& s, const kernel_leaves& leaves, int which);
+/// What the kernels of inputs that are broadcast are given.
+kernels::broadcast_numbers broadcast_numbers_of(const shard_call& s, const kernel_leaves& leaves, int which);
 
 /// One pass of an operator as the launch of a kernel of its formula; `which` is expression::the_result or an input.
 void launch_expression(const shard_call& s, const kernel& k, int which);

@@ -20,21 +20,22 @@ TESSERA_INLINE std::int64_t dimensions_of(const shard_call& s, int o) {
     return all;
 }
 
-TESSERA_INLINE void fill_broadcast(kernel_numbers& n, const shard_call& s, const kernel_leaves& leaves, int which) {
+TESSERA_INLINE kernels::broadcast_numbers broadcast_numbers_of(const shard_call& s, const kernel_leaves& leaves,
+                                                               int which) {
     const box all = s.region_of(s.output());
-    for (int d = 0; d < max_rank; ++d) {
-        const int k = d - (max_rank - all.rank);
-        n.n[1 + d] = k < 0 ? 1 : all.dim[k].size();
-    }
     const std::int64_t every = dimensions_of(s, s.output());
     const std::int64_t written = which < 0 ? every : dimensions_of(s, which);
-    n.n[0] = s.volume(which < 0 ? s.output() : which);
-    n.n[broadcast_written] = written;
-    n.n[broadcast_summed] = every & ~written;
-    n.n[broadcast_points] = all.volume() / n.n[0];
-    for (int k = 0; k < leaves.count; ++k) {
-        n.n[broadcast_leaves + k] = leaves.at[k] < s.output() ? dimensions_of(s, leaves.at[k]) : every;
+    const index_t count = s.volume(which < 0 ? s.output() : which);
+    kernels::broadcast_numbers n{
+        .count = count, .written = written, .summed = every & ~written, .points = all.volume() / count};
+    for (int d = 0; d < max_rank; ++d) {
+        const int k = d - (max_rank - all.rank);
+        n.extents[d] = k < 0 ? 1 : all.dim[k].size();
     }
+    for (int k = 0; k < leaves.count; ++k) {
+        n.leaves[k] = leaves.at[k] < s.output() ? dimensions_of(s, leaves.at[k]) : every;
+    }
+    return n;
 }
 
 TESSERA_INLINE void launch_expression(const shard_call& s, const kernel& k, int which) {
@@ -48,8 +49,9 @@ TESSERA_INLINE void launch_expression(const shard_call& s, const kernel& k, int 
     memory.push_back(which < 0 ? s.value_to(s.output()) : s.gradient_to(which));
     kernel_numbers numbers = count_of(count);
     if (op::is_broadcast(s.d)) {
-        fill_broadcast(numbers, s, leaves, which);
-        count = numbers.n[0];
+        const kernels::broadcast_numbers n = broadcast_numbers_of(s, leaves, which);
+        numbers.set(n);
+        count = n.count;
     }
     const auto attributes = s.attributes().as<op::expression_attributes>();
     for (int a = 0; a < f.attributes; ++a) {

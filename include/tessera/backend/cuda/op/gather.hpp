@@ -17,37 +17,47 @@ inline constexpr kernel scatter_forward{"scatter_forward", true};
 inline constexpr kernel scatter_backward{"scatter_backward", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(gather_code,
+TESSERA_KERNELS(gather_code,
 
-/// n of all: samples, rows of y, channels, rows of x, first row of x (gather) or of y (scatter), 0 sum, 1 mean, 2
-/// maximum. at: x, index, y.
+struct index_numbers {
+    index_t samples = 0;
+    index_t y_rows = 0;
+    index_t channels = 0;
+    index_t x_rows = 0;
+    index_t first_row = 0; ///< the shard's: of x (gather) or of y (scatter)
+    index_t how = 0;       ///< 0 sum, 1 mean, 2 maximum
+};
+,
+
+/// at: x, index, y.
 template <class T>
-__device__ void gather_forward_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[1] * a.n[2]; i += index_step()) {
-        const long long row = pointer<const int>(a, 1)[i / a.n[2]] - a.n[4];
-        const long long sample = i / (a.n[1] * a.n[2]);
-        pointer<T>(a, 2)[i] = row >= 0 && row < a.n[3]
-            ? static_cast<float>(pointer<const T>(a, 0)[(sample * a.n[3] + row) * a.n[2] + i % a.n[2]]) : 0.0f;
+__device__ void gather_forward_of(const given<index_numbers>& a) {
+    for (long long i = first_index(); i < a.n.samples * a.n.y_rows * a.n.channels; i += index_step()) {
+        const long long row = pointer<const int>(a, 1)[i / a.n.channels] - a.n.first_row;
+        const long long sample = i / (a.n.y_rows * a.n.channels);
+        const T* x = pointer<const T>(a, 0);
+        pointer<T>(a, 2)[i] = row >= 0 && row < a.n.x_rows
+            ? static_cast<float>(x[(sample * a.n.x_rows + row) * a.n.channels + i % a.n.channels]) : 0.0f;
     }
 }
-TYPED_KERNEL(gather_forward)
+TYPED_KERNEL(gather_forward, index_numbers)
 
 /// at: index, dy, dx.
 template <class T>
-__device__ void gather_backward_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[3] * a.n[2]; i += index_step()) {
-        const long long row = i / a.n[2] % a.n[3] + a.n[4];
-        const long long first = i / (a.n[3] * a.n[2]) * a.n[1];
+__device__ void gather_backward_of(const given<index_numbers>& a) {
+    for (long long i = first_index(); i < a.n.samples * a.n.x_rows * a.n.channels; i += index_step()) {
+        const long long row = i / a.n.channels % a.n.x_rows + a.n.first_row;
+        const long long first = i / (a.n.x_rows * a.n.channels) * a.n.y_rows;
         float sum = 0.0f;
-        for (long long k = first; k < first + a.n[1]; ++k) {
+        for (long long k = first; k < first + a.n.y_rows; ++k) {
             if (pointer<const int>(a, 0)[k] == row) {
-                sum += pointer<const T>(a, 1)[k * a.n[2] + i % a.n[2]];
+                sum += pointer<const T>(a, 1)[k * a.n.channels + i % a.n.channels];
             }
         }
         pointer<T>(a, 2)[i] = sum;
     }
 }
-TYPED_KERNEL(gather_backward)
+TYPED_KERNEL(gather_backward, index_numbers)
 
 /// Whether a number takes the place of the largest so far: NaN does, once.
 __device__ inline bool is_larger(float x, float best) {
@@ -56,55 +66,55 @@ __device__ inline bool is_larger(float x, float best) {
 
 /// at: x, index, y.
 template <class T>
-__device__ void scatter_forward_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[1] * a.n[2]; i += index_step()) {
-        const long long slot = i / a.n[2] % a.n[1] + a.n[4];
-        const long long first = i / (a.n[1] * a.n[2]) * a.n[3];
+__device__ void scatter_forward_of(const given<index_numbers>& a) {
+    for (long long i = first_index(); i < a.n.samples * a.n.y_rows * a.n.channels; i += index_step()) {
+        const long long slot = i / a.n.channels % a.n.y_rows + a.n.first_row;
+        const long long first = i / (a.n.y_rows * a.n.channels) * a.n.x_rows;
         float result = 0.0f;
         long long count = 0;
-        for (long long t = first; t < first + a.n[3]; ++t) {
+        for (long long t = first; t < first + a.n.x_rows; ++t) {
             if (pointer<const int>(a, 1)[t] == slot) {
-                const float x = pointer<const T>(a, 0)[t * a.n[2] + i % a.n[2]];
-                result = a.n[5] != 2 ? result + x : count == 0 || is_larger(x, result) ? x : result;
+                const float x = pointer<const T>(a, 0)[t * a.n.channels + i % a.n.channels];
+                result = a.n.how != 2 ? result + x : count == 0 || is_larger(x, result) ? x : result;
                 ++count;
             }
         }
-        pointer<T>(a, 2)[i] = a.n[5] == 1 && count > 0 ? result / static_cast<float>(count) : result;
+        pointer<T>(a, 2)[i] = a.n.how == 1 && count > 0 ? result / static_cast<float>(count) : result;
     }
 }
-TYPED_KERNEL(scatter_forward)
+TYPED_KERNEL(scatter_forward, index_numbers)
 
 /// at: index, dy, dx, and x where the maximum is asked for.
 template <class T>
-__device__ void scatter_backward_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0] * a.n[3] * a.n[2]; i += index_step()) {
-        const long long own = i / a.n[2];
-        const long long sample = own / a.n[3];
+__device__ void scatter_backward_of(const given<index_numbers>& a) {
+    for (long long i = first_index(); i < a.n.samples * a.n.x_rows * a.n.channels; i += index_step()) {
+        const long long own = i / a.n.channels;
+        const long long sample = own / a.n.x_rows;
         const int index = pointer<const int>(a, 0)[own];
-        const long long slot = index - a.n[4];
+        const long long slot = index - a.n.first_row;
         float result = 0.0f;
-        if (slot >= 0 && slot < a.n[1]) {
-            result = pointer<const T>(a, 1)[(sample * a.n[1] + slot) * a.n[2] + i % a.n[2]];
+        if (slot >= 0 && slot < a.n.y_rows) {
+            result = pointer<const T>(a, 1)[(sample * a.n.y_rows + slot) * a.n.channels + i % a.n.channels];
             long long count = 0;
-            for (long long t = sample * a.n[3]; a.n[5] != 0 && t < (sample + 1) * a.n[3]; ++t) {
+            for (long long t = sample * a.n.x_rows; a.n.how != 0 && t < (sample + 1) * a.n.x_rows; ++t) {
                 if (pointer<const int>(a, 0)[t] != index) {
                     continue;
                 }
                 ++count;
-                if (a.n[5] == 2 && t != own) {
+                if (a.n.how == 2 && t != own) {
                     const T* x = pointer<const T>(a, 3);
                     const float mine = x[i];
-                    const float other = x[t * a.n[2] + i % a.n[2]];
+                    const float other = x[t * a.n.channels + i % a.n.channels];
                     // Another is the first of the largest.
                     result = t < own ? (is_larger(mine, other) ? result : 0.0f) : (is_larger(other, mine) ? 0.0f : result);
                 }
             }
-            result = a.n[5] == 1 ? result / static_cast<float>(count) : result;
+            result = a.n.how == 1 ? result / static_cast<float>(count) : result;
         }
         pointer<T>(a, 2)[i] = result;
     }
 }
-TYPED_KERNEL(scatter_backward)
+TYPED_KERNEL(scatter_backward, index_numbers)
 
 )
 // clang-format on
@@ -114,24 +124,22 @@ TYPED_KERNEL(scatter_backward)
 namespace tessera::cuda::detail {
 
 template <bool Scatters>
-kernel_numbers rows_of_index(const shard_call& s) {
+kernels::index_numbers rows_of_index(const shard_call& s) {
     const box x = s.region_of(s.input());
     const box y = s.region_of(s.output());
-    kernel_numbers n;
-    n.n[0] = y.dim[0].size();
-    n.n[1] = y.dim[1].size();
-    n.n[2] = y.dim[2].size();
-    n.n[3] = x.dim[1].size();
-    n.n[4] = Scatters ? y.dim[1].begin : x.dim[1].begin;
-    n.n[5] = Scatters ? s.attributes().as<op::scatter_attributes>().how : 0;
-    return n;
+    return {.samples = y.dim[0].size(),
+            .y_rows = y.dim[1].size(),
+            .channels = y.dim[2].size(),
+            .x_rows = x.dim[1].size(),
+            .first_row = Scatters ? y.dim[1].begin : x.dim[1].begin,
+            .how = Scatters ? s.attributes().as<op::scatter_attributes>().how : 0};
 }
 
 template <bool Scatters>
 void index_forward(const shard_call& s) {
     s.to.launch(Scatters ? kernels::scatter_forward : kernels::gather_forward,
-                {s.value(s.input()), s.value(s.input(1)), s.value_to(s.output())}, rows_of_index<Scatters>(s),
-                s.volume(s.output()));
+                {s.value(s.input()), s.value(s.input(1)), s.value_to(s.output())},
+                kernel_numbers(rows_of_index<Scatters>(s)), s.volume(s.output()));
 }
 
 template <bool Scatters>
@@ -139,12 +147,12 @@ void index_backward(const shard_call& s) {
     if (!s.emits(s.input())) {
         return;
     }
-    const kernel_numbers n = rows_of_index<Scatters>(s);
+    const kernels::index_numbers n = rows_of_index<Scatters>(s);
     std::vector<memory_use> memory{s.value(s.input(1)), s.gradient(s.output()), s.gradient_to(s.input())};
-    if (n.n[5] == op::scatter_attributes::max) {
+    if (n.how == op::scatter_attributes::max) {
         memory.push_back(s.value(s.input()));
     }
-    s.to.launch(Scatters ? kernels::scatter_backward : kernels::gather_backward, std::move(memory), n,
+    s.to.launch(Scatters ? kernels::scatter_backward : kernels::gather_backward, std::move(memory), kernel_numbers(n),
                 s.volume(s.input()));
 }
 

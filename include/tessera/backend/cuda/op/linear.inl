@@ -67,10 +67,8 @@ TESSERA_INLINE void linear_backward(const shard_call& s) {
             s.to.add(bias_gradient{{to_int(samples), to_int(outputs), 1, 1}}, {dy, db});
             return;
         }
-        kernel_numbers n;
-        n.n[0] = samples;
-        n.n[1] = outputs;
-        s.to.launch(kernels::column_sums, {dy, db}, n, outputs);
+        const kernels::matrix_numbers n{.rows = samples, .columns = outputs};
+        s.to.launch(kernels::column_sums, {dy, db}, kernel_numbers(n), outputs);
     }
 }
 

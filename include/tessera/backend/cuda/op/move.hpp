@@ -18,29 +18,38 @@ inline constexpr kernel move_elements{"move_elements", true};
 inline constexpr kernel set_zeros{"set_zeros", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(move_code,
+TESSERA_KERNELS(move_code,
 
-/// A thread for each element that is written. at: from, to. n: 5 counts, 5 strides of from, 5 of to, first element of
-/// from, of to, how many of the loops give an element of `to` each; over the others elements are added up.
+struct move_numbers {
+    index_t count[5] = {};
+    index_t from[5] = {}; ///< strides
+    index_t to[5] = {};
+    index_t from_start = 0; ///< element
+    index_t to_start = 0;
+    index_t kept = 0; ///< loops that give an element of `to` each; over the others elements are added up
+};
+,
+
+/// A thread for each element that is written. at: from, to.
 template <class T>
-__device__ void move_elements_of(const arguments& a) {
-    const T* from = pointer<const T>(a, 0) + a.n[15];
-    T* to = pointer<T>(a, 1) + a.n[16];
-    const int kept = static_cast<int>(a.n[17]);
+__device__ void move_elements_of(const given<move_numbers>& a) {
+    const T* from = pointer<const T>(a, 0) + a.n.from_start;
+    T* to = pointer<T>(a, 1) + a.n.to_start;
+    const int kept = static_cast<int>(a.n.kept);
     long long count = 1;
     long long summed = 1;
     for (int d = 0; d < 5; ++d) {
-        (d < kept ? count : summed) *= a.n[d];
+        (d < kept ? count : summed) *= a.n.count[d];
     }
     for (long long i = first_index(); i < count; i += index_step()) {
         long long rest = i;
         long long source = 0;
         long long target = 0;
         for (int d = kept - 1; d >= 0; --d) {
-            const long long x = rest % a.n[d];
-            rest /= a.n[d];
-            source += x * a.n[5 + d];
-            target += x * a.n[10 + d];
+            const long long x = rest % a.n.count[d];
+            rest /= a.n.count[d];
+            source += x * a.n.from[d];
+            target += x * a.n.to[d];
         }
         if (summed == 1) {
             to[target] = from[source];
@@ -51,24 +60,24 @@ __device__ void move_elements_of(const arguments& a) {
             long long inner = k;
             long long at = source;
             for (int d = 4; d >= kept; --d) {
-                at += inner % a.n[d] * a.n[5 + d];
-                inner /= a.n[d];
+                at += inner % a.n.count[d] * a.n.from[d];
+                inner /= a.n.count[d];
             }
             sum += from[at];
         }
         to[target] = sum;
     }
 }
-TYPED_KERNEL(move_elements)
+TYPED_KERNEL(move_elements, move_numbers)
 
-/// at: to. n: count.
+/// at: to.
 template <class T>
-__device__ void set_zeros_of(const arguments& a) {
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
+__device__ void set_zeros_of(const given<count_numbers>& a) {
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
         pointer<T>(a, 0)[i] = 0.0f;
     }
 }
-TYPED_KERNEL(set_zeros)
+TYPED_KERNEL(set_zeros, count_numbers)
 
 )
 // clang-format on

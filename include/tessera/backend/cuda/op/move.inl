@@ -37,16 +37,13 @@ TESSERA_INLINE void add_move(const shard_call& s, element_move m, const memory_u
         s.to.add(memory_copy{}, {source, target});
         return;
     }
-    kernel_numbers n;
+    kernels::move_numbers n{.from_start = m.from_start, .to_start = m.to_start, .kept = m.kept};
     for (int l = 0; l < most; ++l) {
-        n.n[l] = l < m.loops ? m.count[l] : 1;
-        n.n[5 + l] = m.from[l];
-        n.n[10 + l] = m.to[l];
+        n.count[l] = l < m.loops ? m.count[l] : 1;
+        n.from[l] = m.from[l];
+        n.to[l] = m.to[l];
     }
-    n.n[15] = m.from_start;
-    n.n[16] = m.to_start;
-    n.n[17] = m.kept;
-    s.to.launch(kernels::move_elements, {from, to}, n, m.written());
+    s.to.launch(kernels::move_elements, {from, to}, kernel_numbers(n), m.written());
 }
 
 TESSERA_INLINE void move_forward(const shard_call& s) {
@@ -61,9 +58,8 @@ TESSERA_INLINE void move_forward(const shard_call& s) {
         }
     }
     if (written < y.volume()) {
-        kernel_numbers n;
-        n.n[0] = y.volume();
-        s.to.launch(kernels::set_zeros, {s.value_to(out)}, n, n.n[0]);
+        const kernels::count_numbers n{.count = y.volume()};
+        s.to.launch(kernels::set_zeros, {s.value_to(out)}, kernel_numbers(n), n.count);
     }
     for (int o = 0; o < out; ++o) {
         if (!s.region_of(o).empty()) {

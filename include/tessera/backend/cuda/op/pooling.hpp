@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools of images and of volumes. Their kernels take windows of shards: any padding on any side, dilation, and
-// gradients that are gathered, so that no two threads add to one element. n of all of them: planes, rows and columns of
-// the tile of x, rows and columns of that of y, the tile row and column of x at which the first window begins
-// (negative: in the padding), strides, dilations, window, then 0 maximum or 1 average, then 1 if padding counts, then
-// the same six numbers of the depth: an image is a volume of depth 1. Every element of x that a window covers is in the
-// tile. Gradients of images are made by blocks (see cut_pool()), each for some rows and columns of a plane, or for
-// several whole planes: n[21] planes, n[22] rows, n[23] columns of a block; n[24], n[25] blocks along rows and columns;
-// n[26], n[27] the most windows that touch a block, along rows and columns; n[28], n[29] how far the windows that cover
-// an element are apart, in windows; n[30] rows, n[31] rows of windows that a thread takes at once; n[32], n[33] how
-// many such stacks a block has of a plane; n[34] to n[37] what quotient() takes for n[32], n[23], n[33] and n[27].
-// Where one element is in more windows than a block has room for, an image's kernel is that of volumes.
+// gradients that are gathered, so that no two threads add to one element. Gradients of images are made by blocks (see
+// cut_pool()), each for some rows and columns of a plane, or for several whole planes. Where one element is in more
+// windows than a block has room for, an image's kernel is that of volumes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -30,7 +23,49 @@ inline constexpr kernel pool3d_average_backward{"pool3d_average_backward", true}
 inline constexpr kernel spread{"spread", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(pool_code,
+TESSERA_KERNELS(pool_code,
+
+/// What quotient() takes to divide by these.
+struct pool_factors {
+    index_t stacks = 0;  ///< of a plane
+    index_t columns = 0; ///< or windows that touch a block, along columns
+};
+/// Pairs: rows and columns, or, where elements and windows are said, of elements and of windows. Every element of x
+/// that a window covers is in the tile.
+struct pool_numbers {
+    index_t planes = 0;
+    index_t in[2] = {};    ///< the tile of x
+    index_t out[2] = {};   ///< that of y
+    index_t first[2] = {}; ///< of the tile of x, at which the first window begins; negative: in the padding
+    index_t stride[2] = {};
+    index_t dilation[2] = {};
+    index_t size[2] = {}; ///< the window
+    index_t average = 0;  ///< 0: maximum
+    index_t counts_padding = 0;
+    index_t in_depth = 0; ///< the same six of the depth: an image is a volume of depth 1
+    index_t out_depth = 0;
+    index_t first_depth = 0;
+    index_t stride_depth = 0;
+    index_t dilation_depth = 0;
+    index_t size_depth = 0;
+    index_t block_planes = 0; ///< of gradients of images: what a block has
+    index_t block[2] = {};
+    index_t blocks[2] = {};       ///< along rows and columns
+    index_t windows[2] = {};      ///< the most that touch a block
+    index_t step[2] = {};         ///< how far the windows that cover an element are apart, in windows
+    index_t stack[2] = {};        ///< rows, of elements and of windows, that a thread takes at once
+    index_t stacks[2] = {};       ///< such stacks of elements, of windows, that a block has of a plane
+    pool_factors factors[2] = {}; ///< of elements, of windows
+};
+/// Of a global average's gradient.
+struct spread_numbers {
+    index_t count = 0;
+    index_t plane = 0;
+};
+struct spread_reals {
+    double scale = 0;
+};
+,
 
 /// Depth, height, width.
 struct three {
@@ -50,10 +85,16 @@ struct window {
     }
 };
 
-__device__ inline window window_of(const arguments& a) {
-    return {a.n[0], {a.n[15], a.n[1], a.n[2]}, {a.n[16], a.n[3], a.n[4]}, {a.n[17], a.n[5], a.n[6]},
-            {a.n[18], a.n[7], a.n[8]}, {a.n[19], a.n[9], a.n[10]}, {a.n[20], a.n[11], a.n[12]},
-            a.n[13] == 1, a.n[14] == 1};
+__device__ inline window window_of(const pool_numbers& n) {
+    return {n.planes,
+            {n.in_depth, n.in[0], n.in[1]},
+            {n.out_depth, n.out[0], n.out[1]},
+            {n.first_depth, n.first[0], n.first[1]},
+            {n.stride_depth, n.stride[0], n.stride[1]},
+            {n.dilation_depth, n.dilation[0], n.dilation[1]},
+            {n.size_depth, n.size[0], n.size[1]},
+            n.average == 1,
+            n.counts_padding == 1};
 }
 
 /// Positions of a window along one dimension that are not padding.
@@ -77,8 +118,8 @@ __device__ inline float divisor(const window& w, const three& at) {
 
 /// at: x, y.
 template <class T>
-__device__ void pool3d_forward_of(const arguments& a) {
-    const window w = window_of(a);
+__device__ void pool3d_forward_of(const given<pool_numbers>& a) {
+    const window w = window_of(a.n);
     const long long count = w.planes * w.outputs();
     for (long long i = first_index(); i < count; i += index_step()) {
         const three at = {w.first.d + i / (w.out.h * w.out.w) % w.out.d * w.stride.d,
@@ -101,7 +142,7 @@ __device__ void pool3d_forward_of(const arguments& a) {
         pointer<T>(a, 1)[i] = w.average ? result / divisor(w, at) : result;
     }
 }
-TYPED_KERNEL(pool3d_forward)
+TYPED_KERNEL(pool3d_forward, pool_numbers)
 
 /// True where `place` is that of the first of the largest elements of the window at `at`, in row-major order, or of the
 /// last NaN.
@@ -136,8 +177,8 @@ __device__ inline long long window_at(long long from_first, long long stride, lo
 
 /// Sum over the windows that cover an element, in row-major order of the windows.
 template <bool Average, class T>
-__device__ void pool_backward(const arguments& a) {
-    const window w = window_of(a);
+__device__ void pool_backward(const given<pool_numbers>& a) {
+    const window w = window_of(a.n);
     const T* all_dy = pointer<const T>(a, Average ? 0 : 1);
     T* dx = pointer<T>(a, Average ? 1 : 2);
     const long long count = w.planes * w.volume();
@@ -178,17 +219,17 @@ __device__ void pool_backward(const arguments& a) {
 
 /// at: x, dy, dx.
 template <class T>
-__device__ void pool3d_maximum_backward_of(const arguments& a) {
+__device__ void pool3d_maximum_backward_of(const given<pool_numbers>& a) {
     pool_backward<false, T>(a);
 }
-TYPED_KERNEL(pool3d_maximum_backward)
+TYPED_KERNEL(pool3d_maximum_backward, pool_numbers)
 
 /// at: dy, dx.
 template <class T>
-__device__ void pool3d_average_backward_of(const arguments& a) {
+__device__ void pool3d_average_backward_of(const given<pool_numbers>& a) {
     pool_backward<true, T>(a);
 }
-TYPED_KERNEL(pool3d_average_backward)
+TYPED_KERNEL(pool3d_average_backward, pool_numbers)
 
 __device__ inline int smaller(int a, int b) { return a < b ? a : b; }
 
@@ -205,26 +246,26 @@ struct side {
 };
 
 /// k: 0 rows, 1 columns.
-__device__ inline side side_of(const arguments& a, int k) {
-    return {static_cast<int>(a.n[1 + k]), static_cast<int>(a.n[3 + k]), static_cast<int>(a.n[5 + k]),
-            static_cast<int>(a.n[7 + k]), static_cast<int>(a.n[9 + k]), static_cast<int>(a.n[11 + k])};
+__device__ inline side side_of(const pool_numbers& n, int k) {
+    return {static_cast<int>(n.in[k]), static_cast<int>(n.out[k]), static_cast<int>(n.first[k]),
+            static_cast<int>(n.stride[k]), static_cast<int>(n.dilation[k]), static_cast<int>(n.size[k])};
 }
 
-__device__ inline float divisor(const arguments& a, const side& h, const side& w, int top, int left) {
-    return static_cast<float>(a.n[14] == 1 ? static_cast<long long>(h.size) * w.size
+__device__ inline float divisor(const pool_numbers& n, const side& h, const side& w, int top, int left) {
+    return static_cast<float>(n.counts_padding == 1 ? static_cast<long long>(h.size) * w.size
                                            : static_cast<long long>(inside(top, h.dilation, h.size, h.in)) *
                                                  inside(left, w.dilation, w.size, w.in));
 }
 
 /// at: x, y. There are less than 2^31 windows.
 template <class T>
-__device__ void pool_forward_of(const arguments& a) {
-    const side h = side_of(a, 0);
-    const side w = side_of(a, 1);
-    const bool average = a.n[13] == 1;
+__device__ void pool_forward_of(const given<pool_numbers>& a) {
+    const side h = side_of(a.n, 0);
+    const side w = side_of(a.n, 1);
+    const bool average = a.n.average == 1;
     const unsigned wide = static_cast<unsigned>(w.out);
     const unsigned high = static_cast<unsigned>(h.out);
-    const long long count = a.n[0] * h.out * w.out;
+    const long long count = a.n.planes * h.out * w.out;
     for (long long i = first_index(); i < count; i += index_step()) {
         const unsigned line = static_cast<unsigned>(i) / wide;
         const unsigned plane = line / high;
@@ -242,10 +283,10 @@ __device__ void pool_forward_of(const arguments& a) {
                 }
             }
         }
-        pointer<T>(a, 1)[i] = average ? result / divisor(a, h, w, top, left) : result;
+        pointer<T>(a, 1)[i] = average ? result / divisor(a.n, h, w, top, left) : result;
     }
 }
-TYPED_KERNEL(pool_forward)
+TYPED_KERNEL(pool_forward, pool_numbers)
 
 /// What is_first_maximum() asks for; -1 where all is padding.
 template <class T>
@@ -316,26 +357,27 @@ struct alignas(8) pooled {
 /// First what each window that touches the block gives, and to which element; then for every element the sum over the
 /// windows that cover it, in row-major order of the windows.
 template <bool Average, class T>
-__device__ void pool_block_backward(const arguments& a) {
+__device__ void pool_block_backward(const given<pool_numbers>& a) {
     __shared__ pooled found[2048]; // most_pool_windows
     __shared__ unsigned rows[256]; // most_pool_side
     __shared__ unsigned columns[256];
-    const side h = side_of(a, 0);
-    const side w = side_of(a, 1);
-    const unsigned along_columns = static_cast<unsigned>(a.n[25]);
-    const unsigned along_rows = static_cast<unsigned>(a.n[24]);
+    const side h = side_of(a.n, 0);
+    const side w = side_of(a.n, 1);
+    const unsigned along_columns = static_cast<unsigned>(a.n.blocks[1]);
+    const unsigned along_rows = static_cast<unsigned>(a.n.blocks[0]);
     const unsigned band = blockIdx.x / along_columns;
     const unsigned group = band / along_rows;
-    const int tall = static_cast<int>(a.n[22]);
-    const int broad = static_cast<int>(a.n[23]);
+    const int tall = static_cast<int>(a.n.block[0]);
+    const int broad = static_cast<int>(a.n.block[1]);
     const int top = static_cast<int>(band - group * along_rows) * tall;
     const int left = static_cast<int>(blockIdx.x - band * along_columns) * broad;
     const int bottom = smaller(top + tall, h.in);
     const int right = smaller(left + broad, w.in);
     const int first_row = h.begun(h.before(top));
     const int first_column = w.begun(w.before(left));
-    const long long first_plane = group * a.n[21];
-    const int planes = static_cast<int>(a.n[0] - first_plane < a.n[21] ? a.n[0] - first_plane : a.n[21]);
+    const long long first_plane = group * a.n.block_planes;
+    const long long planes_left = a.n.planes - first_plane;
+    const int planes = static_cast<int>(planes_left < a.n.block_planes ? planes_left : a.n.block_planes);
     const int threads = static_cast<int>(blockDim.x);
     const int thread = static_cast<int>(threadIdx.x);
     for (int i = thread; i < bottom - top; i += threads) {
@@ -348,16 +390,16 @@ __device__ void pool_block_backward(const arguments& a) {
     const T* dy = pointer<const T>(a, Average ? 0 : 1) + first_plane * (h.out * w.out);
     T* dx = pointer<T>(a, Average ? 1 : 2) + first_plane * (h.in * w.in);
 
-    const int high = static_cast<int>(a.n[26]);
-    const int wide = static_cast<int>(a.n[27]);
-    const int stack_of_windows = static_cast<int>(a.n[31]);
-    const int stacks_of_windows = static_cast<int>(a.n[33]);
+    const int high = static_cast<int>(a.n.windows[0]);
+    const int wide = static_cast<int>(a.n.windows[1]);
+    const int stack_of_windows = static_cast<int>(a.n.stack[1]);
+    const int stacks_of_windows = static_cast<int>(a.n.stacks[1]);
     const int windows_down = h.begun(bottom) - first_row;
     const int windows_across = w.begun(right) - first_column;
     const int square = h.dilation == 1 && w.dilation == 1 && h.size == w.size ? h.size : 0;
     for (int i = thread; i < planes * stacks_of_windows * wide; i += threads) {
-        const int line = quotient(i, a.n[37]);
-        const int plane = quotient(line, a.n[36]);
+        const int line = quotient(i, a.n.factors[1].columns);
+        const int plane = quotient(line, a.n.factors[1].stacks);
         const int column = i - line * wide;
         const int begin = (line - plane * stacks_of_windows) * stack_of_windows;
         const int end = column < windows_across ? smaller(begin + stack_of_windows, windows_down) : 0;
@@ -369,7 +411,7 @@ __device__ void pool_block_backward(const arguments& a) {
             const int y = h.first + (first_row + row) * h.stride;
             const float g = from[(first_row + row) * w.out];
             if (Average) {
-                to[row * wide].dy = g / divisor(a, h, w, y, v);
+                to[row * wide].dy = g / divisor(a.n, h, w, y, v);
             } else {
                 const int place = square == 3   ? first_of_square<3>(x + start, h, w, y, v)
                                   : square == 2 ? first_of_square<2>(x + start, h, w, y, v)
@@ -380,13 +422,13 @@ __device__ void pool_block_backward(const arguments& a) {
     }
     __syncthreads();
 
-    const int step_row = static_cast<int>(a.n[28]);
-    const int step = static_cast<int>(a.n[29]);
-    const int stack = static_cast<int>(a.n[30]);
-    const int stacks = static_cast<int>(a.n[32]);
+    const int step_row = static_cast<int>(a.n.step[0]);
+    const int step = static_cast<int>(a.n.step[1]);
+    const int stack = static_cast<int>(a.n.stack[0]);
+    const int stacks = static_cast<int>(a.n.stacks[0]);
     for (int i = thread; i < planes * stacks * broad; i += threads) {
-        const int line = quotient(i, a.n[35]);
-        const int plane = quotient(line, a.n[34]);
+        const int line = quotient(i, a.n.factors[0].columns);
+        const int plane = quotient(line, a.n.factors[0].stacks);
         const int column = i - line * broad;
         const int begin = (line - plane * stacks) * stack;
         const int end = left + column < right ? smaller(begin + stack, bottom - top) : begin;
@@ -416,30 +458,29 @@ __device__ void pool_block_backward(const arguments& a) {
 
 /// at: x, dy, dx.
 template <class T>
-__device__ void pool_maximum_backward_of(const arguments& a) {
+__device__ void pool_maximum_backward_of(const given<pool_numbers>& a) {
     pool_block_backward<false, T>(a);
 }
-TYPED_KERNEL(pool_maximum_backward)
+TYPED_KERNEL(pool_maximum_backward, pool_numbers)
 
 /// at: dy, dx.
 template <class T>
-__device__ void pool_average_backward_of(const arguments& a) {
+__device__ void pool_average_backward_of(const given<pool_numbers>& a) {
     pool_block_backward<true, T>(a);
 }
-TYPED_KERNEL(pool_average_backward)
+TYPED_KERNEL(pool_average_backward, pool_numbers)
 
-/// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx. n: count, plane. f:
-/// factor.
+/// The gradient of a global average: every element of a plane gets the plane's number. at: dy, dx.
 template <class T>
-__device__ void spread_of(const arguments& a) {
+__device__ void spread_of(const given<spread_numbers, spread_reals>& a) {
     const T* dy = pointer<const T>(a, 0);
     T* dx = pointer<T>(a, 1);
-    const float scale = static_cast<float>(a.f[0]);
-    for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        dx[i] = dy[i / a.n[1]] * scale;
+    const float scale = static_cast<float>(a.f.scale);
+    for (long long i = first_index(); i < a.n.count; i += index_step()) {
+        dx[i] = dy[i / a.n.plane] * scale;
     }
 }
-TYPED_KERNEL(spread)
+TYPED_KERNEL(spread, spread_numbers, spread_reals)
 
 )
 // clang-format on
@@ -449,10 +490,10 @@ TYPED_KERNEL(spread)
 namespace tessera::cuda::detail {
 
 /// The numbers of the kernels above, but for those of blocks.
-kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average);
+kernels::pool_numbers pool_numbers_of(const shard_call& s, const window_place& w, bool average);
 
 /// Whether all places in a plane, and where windows begin and end, fit 32 bits.
-bool has_small_planes(const kernel_numbers& k);
+bool has_small_planes(const kernels::pool_numbers& n);
 
 inline constexpr index_t most_pool_windows = 2048; ///< that touch a block
 inline constexpr index_t most_pool_side = 256;     ///< of rows, and of columns, of a block
@@ -460,7 +501,7 @@ inline constexpr index_t most_pool_side = 256;     ///< of rows, and of columns,
 /// Adds the numbers of blocks, of at least so many elements where there are as many. They are large, so that few
 /// windows touch two of them, but where that would leave a GPU idle. Returns how many there are, 0 where none can be
 /// made.
-index_t cut_pool(kernel_numbers& k, index_t least = 512);
+index_t cut_pool(kernels::pool_numbers& n, index_t least = 512);
 
 /// The kernel of images by blocks, or that of volumes.
 void pool_backward(const shard_call& s, const window_place& w, bool average, const kernel& of_images,

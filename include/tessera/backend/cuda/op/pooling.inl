@@ -9,51 +9,62 @@
 
 namespace tessera::cuda::detail {
 
-TESSERA_INLINE kernel_numbers pool_numbers(const shard_call& s, const window_place& w, bool average) {
-    kernel_numbers n;
-    n.n[0] = s.size(s.output(), 0) * s.size(s.output(), 1);
-    n.n[15] = n.n[16] = n.n[18] = n.n[19] = n.n[20] = 1;
+TESSERA_INLINE kernels::pool_numbers pool_numbers_of(const shard_call& s, const window_place& w, bool average) {
+    kernels::pool_numbers n{.planes = s.size(s.output(), 0) * s.size(s.output(), 1),
+                            .average = average ? 1 : 0,
+                            .counts_padding = op::counts_padding(s.attributes(), 2 + w.a.dimensions) ? 1 : 0,
+                            .in_depth = 1,
+                            .out_depth = 1,
+                            .stride_depth = 1,
+                            .dilation_depth = 1,
+                            .size_depth = 1};
     const int deep = w.a.dimensions - 2; // 1 where there is a depth, which is the first dimension
-    for (int k = 0; k < w.a.dimensions; ++k) {
-        const index_t numbers[] = {w.extent[k],   s.size(s.output(), 2 + k), -w.before[k],
-                                   w.a.stride[k], w.a.dilation[k],           w.a.window[k]};
-        for (int i = 0; i < 6; ++i) {
-            n.n[k < deep ? 15 + i : 1 + 2 * i + k - deep] = numbers[i];
-        }
+    if (deep == 1) {
+        n.in_depth = w.extent[0];
+        n.out_depth = s.size(s.output(), 2);
+        n.first_depth = -w.before[0];
+        n.stride_depth = w.a.stride[0];
+        n.dilation_depth = w.a.dilation[0];
+        n.size_depth = w.a.window[0];
     }
-    n.n[13] = average ? 1 : 0;
-    n.n[14] = op::counts_padding(s.attributes(), 2 + w.a.dimensions) ? 1 : 0;
+    for (int d = 0; d < 2; ++d) {
+        const int k = deep + d;
+        n.in[d] = w.extent[k];
+        n.out[d] = s.size(s.output(), 2 + k);
+        n.first[d] = -w.before[k];
+        n.stride[d] = w.a.stride[k];
+        n.dilation[d] = w.a.dilation[k];
+        n.size[d] = w.a.window[k];
+    }
     return n;
 }
 
-TESSERA_INLINE bool has_small_planes(const kernel_numbers& k) {
+TESSERA_INLINE bool has_small_planes(const kernels::pool_numbers& n) {
     constexpr index_t most = std::numeric_limits<int>::max() / 2;
-    const index_t* const n = k.n;
-    bool small = n[1] * n[2] < most && n[3] * n[4] < most;
+    bool small = n.in[0] * n.in[1] < most && n.out[0] * n.out[1] < most;
     for (int d = 0; d < 2; ++d) {
-        const index_t reach = n[1 + d] + n[3 + d] * n[7 + d] + n[9 + d] * n[11 + d];
-        small = small && reach < most && n[5 + d] < most && -n[5 + d] < most;
+        const index_t reach = n.in[d] + n.out[d] * n.stride[d] + n.dilation[d] * n.size[d];
+        small = small && reach < most && n.first[d] < most && -n.first[d] < most;
     }
     return small;
 }
 
-TESSERA_INLINE index_t cut_pool(kernel_numbers& k, index_t least) {
+TESSERA_INLINE index_t cut_pool(kernels::pool_numbers& n, index_t least) {
     constexpr index_t enough = 2048; // blocks for any GPU
     constexpr index_t most = 8192;   // elements of a block
-    index_t* const n = k.n;
-    const index_t total = n[0] * n[1] * n[2];
-    if (total == 0 || n[3] * n[4] == 0 || !has_small_planes(k)) {
+    const index_t total = n.planes * n.in[0] * n.in[1];
+    if (total == 0 || n.out[0] * n.out[1] == 0 || !has_small_planes(n)) {
         return 0;
     }
     const auto in_parts = [](index_t x, index_t parts) { return (x + parts - 1) / parts; };
     const auto windows = [&](int d, index_t elements) { // the most that touch so many neighbours
-        const index_t reach = (n[11 + d] - 1) * n[9 + d];
-        return std::min(n[3 + d], (elements + reach - 1) / n[7 + d] + 1);
+        const index_t reach = (n.size[d] - 1) * n.dilation[d];
+        return std::min(n.out[d], (elements + reach - 1) / n.stride[d] + 1);
     };
     const auto fit = [&](index_t rows, index_t columns) {
         return windows(0, rows) * windows(1, columns) <= most_pool_windows;
     };
-    index_t columns = std::min(n[2], most_pool_side);
+    index_t columns = std::min(n.in[1], most_pool_side);
     while (columns > 1 && !fit(1, columns)) {
         columns = in_parts(columns, 2);
     }
@@ -61,43 +72,44 @@ TESSERA_INLINE index_t cut_pool(kernel_numbers& k, index_t least) {
         return 0;
     }
     const index_t work = std::clamp(total / enough, least, most);
-    n[25] = in_parts(n[2], columns);
-    n[23] = columns = in_parts(n[2], n[25]);
-    index_t rows = std::clamp<index_t>(work / columns, 1, std::min(n[1], most_pool_side));
+    n.blocks[1] = in_parts(n.in[1], columns);
+    n.block[1] = columns = in_parts(n.in[1], n.blocks[1]);
+    index_t rows = std::clamp<index_t>(work / columns, 1, std::min(n.in[0], most_pool_side));
     while (!fit(rows, columns)) {
         --rows;
     }
-    n[24] = in_parts(n[1], rows);
-    n[22] = rows = in_parts(n[1], n[24]);
-    n[26] = windows(0, rows);
-    n[27] = windows(1, columns);
-    n[21] = 1;
-    if (n[24] == 1 && n[25] == 1) {
-        n[21] = std::clamp<index_t>(std::min(work / (rows * columns), most_pool_windows / (n[26] * n[27])), 1, n[0]);
+    n.blocks[0] = in_parts(n.in[0], rows);
+    n.block[0] = rows = in_parts(n.in[0], n.blocks[0]);
+    n.windows[0] = windows(0, rows);
+    n.windows[1] = windows(1, columns);
+    n.block_planes = 1;
+    if (n.blocks[0] == 1 && n.blocks[1] == 1) {
+        n.block_planes = std::clamp<index_t>(
+            std::min(work / (rows * columns), most_pool_windows / (n.windows[0] * n.windows[1])), 1, n.planes);
     }
     for (int d = 0; d < 2; ++d) {
-        n[28 + d] = n[9 + d] / std::gcd(n[9 + d], n[7 + d]);
-        // Stacks of four, which share what is the same in a column, where that leaves work for all threads.
-        const index_t across = n[d == 0 ? 23 : 27];
-        const index_t down = n[d == 0 ? 22 : 26];
-        n[30 + d] = n[21] * down * across >= 4 * 256 ? 4 : 1;
-        n[32 + d] = in_parts(down, n[30 + d]);
-        n[34 + 2 * d] = (index_t{1} << 31) / n[32 + d] + 1;
-        n[35 + 2 * d] = (index_t{1} << 31) / across + 1;
+        n.step[d] = n.dilation[d] / std::gcd(n.dilation[d], n.stride[d]);
+        // Of elements, then of windows: stacks of four, which share what is the same in a column, where that leaves
+        // work for all threads.
+        const index_t(&of)[2] = d == 0 ? n.block : n.windows;
+        n.stack[d] = n.block_planes * of[0] * of[1] >= 4 * 256 ? 4 : 1;
+        n.stacks[d] = in_parts(of[0], n.stack[d]);
+        n.factors[d].stacks = (index_t{1} << 31) / n.stacks[d] + 1;
+        n.factors[d].columns = (index_t{1} << 31) / of[1] + 1;
     }
-    return in_parts(n[0], n[21]) * n[24] * n[25];
+    return in_parts(n.planes, n.block_planes) * n.blocks[0] * n.blocks[1];
 }
 
 TESSERA_INLINE void pool_backward(const shard_call& s, const window_place& w, bool average, const kernel& of_images,
                                   const kernel& of_volumes, std::vector<memory_use> memory) {
-    kernel_numbers n = pool_numbers(s, w, average);
+    kernels::pool_numbers n = pool_numbers_of(s, w, average);
     const index_t blocks = w.a.dimensions == 3 ? 0 : cut_pool(n);
     if (blocks == 0) {
-        s.to.launch(of_volumes, std::move(memory), n, s.volume(s.input()));
+        s.to.launch(of_volumes, std::move(memory), kernel_numbers(n), s.volume(s.input()));
         return;
     }
-    const index_t work = n.n[21] * std::max(n.n[22] * n.n[23], n.n[26] * n.n[27]);
-    s.to.launch_blocks(of_images, std::move(memory), n, blocks, work);
+    const index_t work = n.block_planes * std::max(n.block[0] * n.block[1], n.windows[0] * n.windows[1]);
+    s.to.launch_blocks(of_images, std::move(memory), kernel_numbers(n), blocks, work);
 }
 
 TESSERA_INLINE void pool_forward(const shard_call& s, bool average) {
@@ -114,11 +126,11 @@ TESSERA_INLINE void pool_forward(const shard_call& s, bool average) {
         c.stride[k] = to_int(a.stride[k]);
     }
     if (!vendor) {
-        const kernel_numbers n = pool_numbers(s, w, average);
+        const kernels::pool_numbers n = pool_numbers_of(s, w, average);
         const index_t count = s.volume(s.output());
         const bool small = has_small_planes(n) && count <= std::numeric_limits<int>::max();
         s.to.launch(a.dimensions == 3 || !small ? kernels::pool3d_forward : kernels::pool_forward,
-                    {s.value(s.input()), s.value_to(s.output())}, n, count);
+                    {s.value(s.input()), s.value_to(s.output())}, kernel_numbers(n), count);
         return;
     }
     for (int k = 0; k < c.x.size(); ++k) {
@@ -161,12 +173,11 @@ TESSERA_INLINE void global_pool_forward(const shard_call& s) {
 
 TESSERA_INLINE void global_pool_backward(const shard_call& s) {
     const shape& whole_plane = s.d.operands[s.input()].extents;
-    kernel_numbers n;
-    n.n[0] = s.volume(s.input());
-    n.n[1] = n.n[0] / (s.size(s.input(), 0) * s.size(s.input(), 1));
+    const index_t count = s.volume(s.input());
+    const kernels::spread_numbers n{.count = count, .plane = count / (s.size(s.input(), 0) * s.size(s.input(), 1))};
     const index_t plane = whole_plane.volume() / (whole_plane[0] * whole_plane[1]);
-    n.f[0] = 1 / static_cast<double>(plane);
-    s.to.launch(kernels::spread, {s.gradient(s.output()), s.gradient_to(s.input())}, n, n.n[0]);
+    const kernels::spread_reals reals{.scale = 1 / static_cast<double>(plane)};
+    s.to.launch(kernels::spread, {s.gradient(s.output()), s.gradient_to(s.input())}, kernel_numbers(n, reals), count);
 }
 
 } // namespace tessera::cuda::detail

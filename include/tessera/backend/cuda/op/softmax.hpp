@@ -18,43 +18,42 @@ inline constexpr kernel softmax_input_gradient{"softmax_input_gradient", true};
 // clang-format off
 TESSERA_DEVICE_CODE(softmax_code,
 
-/// exp(x - maximum) / sum, and 0 where a causal row does not see. at: x, maxima, sums, y. n of all: rows, columns, 1,
-/// -, what seen_columns takes, and what share_rows says; so have row_maximum and row_exponentials in a softmax.
+/// exp(x - maximum) / sum, and 0 where a causal row does not see. at: x, maxima, sums, y.
 template <class T>
-__device__ void softmax_forward_of(const arguments& a) {
-    const row_share s(a, false);
+__device__ void softmax_forward_of(const given<row_numbers>& a) {
+    const row_share s(a.n, false);
     if (!s.is_inside) {
         return;
     }
     const long long seen = seen_columns(a, s.row);
     const float largest = pointer<const float>(a, 1)[s.row];
     const float part = 1.0f / pointer<const float>(a, 2)[s.row];
-    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+    for (long long k = s.first; k < a.n.columns; k += s.step()) {
         float x[8] = {};
         if (k < seen) {
-            s.load(a, pointer<const T>(a, 0), k, seen, 0.0f, x);
+            s.load(a.n, pointer<const T>(a, 0), k, seen, 0.0f, x);
             for (int u = 0; u < 8; ++u) {
                 x[u] = k + u * s.gap < seen ? expf(x[u] - largest) * part : 0.0f;
             }
         }
-        s.store(a, pointer<T>(a, 3), k, x);
+        s.store(a.n, pointer<T>(a, 3), k, x);
     }
 }
-TYPED_KERNEL(softmax_forward)
+TYPED_KERNEL(softmax_forward, row_numbers)
 
 /// The sum of dy * y of every row. at: dy, y, to. y is 0 where the row does not see, and NaN comes of a dy there that
 /// is not finite.
 template <class T>
-__device__ void softmax_total_gradient_of(const arguments& a) {
+__device__ void softmax_total_gradient_of(const given<row_numbers>& a) {
     __shared__ double shared[256];
-    const row_share s(a, false);
+    const row_share s(a.n, false);
     const long long seen = s.is_inside ? seen_columns(a, s.row) : 0;
     double sum = 0;
-    for (long long k = s.first; s.is_inside && k < a.n[1]; k += s.step()) {
+    for (long long k = s.first; s.is_inside && k < a.n.columns; k += s.step()) {
         float dy[8];
         float y[8];
-        s.load(a, pointer<const T>(a, 0), k, a.n[1], 0.0f, dy);
-        s.load(a, pointer<const T>(a, 1), k, seen, 0.0f, y);
+        s.load(a.n, pointer<const T>(a, 0), k, a.n.columns, 0.0f, dy);
+        s.load(a.n, pointer<const T>(a, 1), k, seen, 0.0f, y);
         for (int u = 0; u < 8; ++u) {
             sum += static_cast<double>(dy[u]) * y[u];
         }
@@ -64,31 +63,31 @@ __device__ void softmax_total_gradient_of(const arguments& a) {
         pointer<float>(a, 2)[s.row] = static_cast<float>(sum);
     }
 }
-TYPED_KERNEL(softmax_total_gradient)
+TYPED_KERNEL(softmax_total_gradient, row_numbers)
 
 /// y * (dy - sum of dy * y); the sum is not finite where a dy is not. at: dy, y, sums, dx.
 template <class T>
-__device__ void softmax_input_gradient_of(const arguments& a) {
-    const row_share s(a, false);
+__device__ void softmax_input_gradient_of(const given<row_numbers>& a) {
+    const row_share s(a.n, false);
     if (!s.is_inside) {
         return;
     }
     const long long seen = seen_columns(a, s.row);
     const float sum = pointer<const float>(a, 2)[s.row];
-    for (long long k = s.first; k < a.n[1]; k += s.step()) {
+    for (long long k = s.first; k < a.n.columns; k += s.step()) {
         float dy[8] = {};
         float y[8] = {};
         if (k < seen) {
-            s.load(a, pointer<const T>(a, 0), k, seen, 0.0f, dy);
-            s.load(a, pointer<const T>(a, 1), k, seen, 0.0f, y);
+            s.load(a.n, pointer<const T>(a, 0), k, seen, 0.0f, dy);
+            s.load(a.n, pointer<const T>(a, 1), k, seen, 0.0f, y);
         }
         for (int u = 0; u < 8; ++u) {
             y[u] = y[u] * (dy[u] - sum);
         }
-        s.store(a, pointer<T>(a, 3), k, y);
+        s.store(a.n, pointer<T>(a, 3), k, y);
     }
 }
-TYPED_KERNEL(softmax_input_gradient)
+TYPED_KERNEL(softmax_input_gradient, row_numbers)
 
 )
 // clang-format on
@@ -98,7 +97,7 @@ TYPED_KERNEL(softmax_input_gradient)
 namespace tessera::cuda::detail {
 
 /// Rows and columns, and up to which column a causal row sees.
-kernel_numbers softmax_numbers(const shard_call& s, int o);
+kernels::row_numbers softmax_numbers(const shard_call& s, int o);
 
 void softmax_forward(const shard_call& s);
 

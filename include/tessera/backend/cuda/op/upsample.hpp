@@ -12,7 +12,19 @@ inline constexpr kernel bilinear_forward{"bilinear_forward", true};
 inline constexpr kernel bilinear_backward{"bilinear_backward", true};
 
 // clang-format off
-TESSERA_DEVICE_CODE(upsample_code,
+TESSERA_KERNELS(upsample_code,
+
+/// Pairs: of rows, of columns.
+struct bilinear_numbers {
+    index_t planes = 0;
+    index_t y[2] = {};
+    index_t first_y[2] = {}; ///< the shard's
+    index_t x[2] = {};
+    index_t first_x[2] = {};
+    index_t whole_x[2] = {}; ///< of the whole input
+    index_t factor[2] = {};
+};
+,
 
 /// What index `out` of the result has of the input's places at[0] and at[1], as op::taps_of().
 struct linear_taps {
@@ -29,42 +41,47 @@ struct linear_taps {
     }
 };
 
-/// at: x, y. n of both: planes, rows and columns of y, their first ones, rows and columns of x, their first ones,
-/// height and width of the whole input, factors of both.
+/// at: x, y.
 template <class T>
-__device__ void bilinear_forward_of(const arguments& a) {
+__device__ void bilinear_forward_of(const given<bilinear_numbers>& a) {
+    const bilinear_numbers& n = a.n;
     const T* x = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[0] * a.n[1] * a.n[2]; i += index_step()) {
-        const linear_taps rows(i / a.n[2] % a.n[1] + a.n[3], a.n[11], a.n[9]);
-        const linear_taps columns(i % a.n[2] + a.n[4], a.n[12], a.n[10]);
-        const T* plane = x + i / (a.n[1] * a.n[2]) * a.n[5] * a.n[6];
+    for (long long i = first_index(); i < n.planes * n.y[0] * n.y[1]; i += index_step()) {
+        const linear_taps rows(i / n.y[1] % n.y[0] + n.first_y[0], n.factor[0], n.whole_x[0]);
+        const linear_taps columns(i % n.y[1] + n.first_y[1], n.factor[1], n.whole_x[1]);
+        const T* plane = x + i / (n.y[0] * n.y[1]) * n.x[0] * n.x[1];
         float sum = 0.0f;
         for (int k = 0; k < 4; ++k) {
             const float weight = rows.weight[k / 2] * columns.weight[k % 2];
             if (weight != 0.0f) {
-                sum += weight * plane[(rows.at[k / 2] - a.n[7]) * a.n[6] + columns.at[k % 2] - a.n[8]];
+                sum += weight * plane[(rows.at[k / 2] - n.first_x[0]) * n.x[1] + columns.at[k % 2] - n.first_x[1]];
             }
         }
         pointer<T>(a, 1)[i] = sum;
     }
 }
-TYPED_KERNEL(bilinear_forward)
+TYPED_KERNEL(bilinear_forward, bilinear_numbers)
 
 /// A thread for each pixel of the input, which adds up what it gave. at: dy, dx.
 template <class T>
-__device__ void bilinear_backward_of(const arguments& a) {
+__device__ void bilinear_backward_of(const given<bilinear_numbers>& a) {
+    const bilinear_numbers& n = a.n;
     const T* dy = pointer<const T>(a, 0);
-    for (long long i = first_index(); i < a.n[0] * a.n[5] * a.n[6]; i += index_step()) {
-        const long long row = i / a.n[6] % a.n[5] + a.n[7];
-        const long long column = i % a.n[6] + a.n[8];
-        const T* plane = dy + i / (a.n[5] * a.n[6]) * a.n[1] * a.n[2];
-        const long long row_end = (row + 2) * a.n[11] < a.n[3] + a.n[1] ? (row + 2) * a.n[11] : a.n[3] + a.n[1];
-        const long long column_end = (column + 2) * a.n[12] < a.n[4] + a.n[2] ? (column + 2) * a.n[12] : a.n[4] + a.n[2];
+    for (long long i = first_index(); i < n.planes * n.x[0] * n.x[1]; i += index_step()) {
+        const long long row = i / n.x[1] % n.x[0] + n.first_x[0];
+        const long long column = i % n.x[1] + n.first_x[1];
+        const T* plane = dy + i / (n.x[0] * n.x[1]) * n.y[0] * n.y[1];
+        const long long row_end =
+            (row + 2) * n.factor[0] < n.first_y[0] + n.y[0] ? (row + 2) * n.factor[0] : n.first_y[0] + n.y[0];
+        const long long column_end =
+            (column + 2) * n.factor[1] < n.first_y[1] + n.y[1] ? (column + 2) * n.factor[1] : n.first_y[1] + n.y[1];
         float sum = 0.0f;
-        for (long long h = (row - 1) * a.n[11] > a.n[3] ? (row - 1) * a.n[11] : a.n[3]; h < row_end; ++h) {
-            const linear_taps rows(h, a.n[11], a.n[9]);
-            for (long long w = (column - 1) * a.n[12] > a.n[4] ? (column - 1) * a.n[12] : a.n[4]; w < column_end; ++w) {
-                const linear_taps columns(w, a.n[12], a.n[10]);
+        long long h = (row - 1) * n.factor[0] > n.first_y[0] ? (row - 1) * n.factor[0] : n.first_y[0];
+        for (; h < row_end; ++h) {
+            const linear_taps rows(h, n.factor[0], n.whole_x[0]);
+            long long w = (column - 1) * n.factor[1] > n.first_y[1] ? (column - 1) * n.factor[1] : n.first_y[1];
+            for (; w < column_end; ++w) {
+                const linear_taps columns(w, n.factor[1], n.whole_x[1]);
                 float weight = 0.0f;
                 for (int k = 0; k < 4; ++k) {
                     if (rows.at[k / 2] == row && columns.at[k % 2] == column) {
@@ -72,14 +89,14 @@ __device__ void bilinear_backward_of(const arguments& a) {
                     }
                 }
                 if (weight != 0.0f) {
-                    sum += weight * plane[(h - a.n[3]) * a.n[2] + w - a.n[4]];
+                    sum += weight * plane[(h - n.first_y[0]) * n.y[1] + w - n.first_y[1]];
                 }
             }
         }
         pointer<T>(a, 1)[i] = sum;
     }
 }
-TYPED_KERNEL(bilinear_backward)
+TYPED_KERNEL(bilinear_backward, bilinear_numbers)
 
 )
 // clang-format on
@@ -88,7 +105,7 @@ TYPED_KERNEL(bilinear_backward)
 
 namespace tessera::cuda::detail {
 
-kernel_numbers bilinear_numbers(const shard_call& s);
+kernels::bilinear_numbers bilinear_numbers_of(const shard_call& s);
 
 void bilinear_forward(const shard_call& s);
 
