@@ -46,6 +46,7 @@
 #include "tessera/execute/ranks/hash_of_bytes.inl"
 #include "tessera/execute/ranks/letter.inl"
 #include "tessera/execute/ranks/letters_of_plan.inl"
+#include "tessera/execute/ranks/process_watch.inl"
 #include "tessera/execute/ranks/processes.inl"
 #include "tessera/execute/ranks/step_identity.inl"
 #include "tessera/execute/ranks/training_identity.inl"
