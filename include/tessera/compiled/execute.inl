@@ -22,6 +22,8 @@
 #include "tessera/execute/local/initialize.inl"
 #include "tessera/execute/local/kept_pieces.inl"
 #include "tessera/execute/local/link_speed.inl"
+#include "tessera/execute/local/list_progress.inl"
+#include "tessera/execute/local/measured_spans.inl"
 #include "tessera/execute/local/residuals.inl"
 #include "tessera/execute/local/run_report.inl"
 #include "tessera/execute/local/search_threads.inl"

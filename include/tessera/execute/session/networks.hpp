@@ -8,7 +8,10 @@
 #include "tessera/execute/input_data.hpp"
 #include "tessera/execute/session/run_key.hpp"
 #include "tessera/execute/session/setting.hpp"
+#include "tessera/net/with_length.hpp"
 #include "tessera/plan/fuse.hpp"
+#include "tessera/plan/lower/lower.hpp"
+#include "tessera/plan/one_value.hpp"
 
 #include <span>
 #include <vector>

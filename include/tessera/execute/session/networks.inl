@@ -6,9 +6,6 @@
 #include "tessera/execute/session/networks.hpp"
 
 #include "tessera/net/with_batch.hpp"
-#include "tessera/net/with_length.hpp"
-#include "tessera/plan/lower/lower.hpp"
-#include "tessera/plan/one_value.hpp"
 
 #include <utility>
 

@@ -6,8 +6,6 @@
 #include "tessera/execute/session/setting.hpp"
 
 #include "tessera/execute/local/stored_values.hpp"
-#include "tessera/execute/ranks/training_identity.hpp"
-#include "tessera/net/parameter_groups.hpp"
 #include "tessera/net/paths.hpp"
 
 namespace tessera::detail {
