@@ -5,6 +5,7 @@
 
 #include "tessera/base/rules.hpp"    // first, so that compilers name this header alone before the words of a refusal
 #include "tessera/execute/batch.hpp" // likewise, for those of feeds
+#include "tessera/execute/layer_lookup.hpp" // and of layers
 
 #include "tessera/backend/cuda/backend.hpp"
 #include "tessera/backend/cuda/calls/print.hpp"

@@ -6,6 +6,7 @@
 
 #include "tessera/base/rules.hpp"    // first, so that compilers name this header alone before the words of a refusal
 #include "tessera/execute/batch.hpp" // likewise, for those of feeds
+#include "tessera/execute/layer_lookup.hpp" // and of layers
 
 #include "tessera/backend/host/backend.hpp"
 #include "tessera/execute/measure/sharded.hpp"

@@ -5,7 +5,10 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(names "tessera::lowering::" "tessera::detail::verifier::" "tessera::host::detail::chooser::" "tessera::host::kernels::"
-    "tessera::session<tessera::host::backend>::step" "tessera::nests::detail::program_at<tessera::op::rms_norm_body")
+    "tessera::session<tessera::host::backend>::step" "tessera::executor<tessera::host::backend>::"
+    "tessera::detail::parameter_state<tessera::host::backend>::" "tessera::detail::plan_cache<tessera::host::backend>::"
+    "tessera::detail::plan_runs<tessera::host::backend>::" "tessera::detail::run_results<tessera::host::backend>::"
+    "tessera::detail::session_answers<tessera::host::backend>::" "tessera::nests::detail::program_at<tessera::op::rms_norm_body")
 foreach(file OBJECT PROGRAM)
   execute_process(COMMAND "${NM}" -C --defined-only "${${file}}" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   foreach(name IN LISTS names)

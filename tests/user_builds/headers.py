@@ -124,7 +124,8 @@ SOURCES = {
 }
 
 # Templates that they instantiate, which their headers declare as extern.
-INSTANCES = {"host": "\ntemplate class tessera::session<tessera::host::backend>;\n", "cuda": "\ntemplate class tessera::session<tessera::cuda::backend>;\n"}
+SESSION = ("session", "executor", "detail::parameter_state", "detail::run_results", "detail::plan_cache", "detail::plan_runs", "detail::session_answers")
+INSTANCES = {name: "\n" + "".join(f"template class tessera::{part}<tessera::{name}::backend>;\n" for part in SESSION) for name in ("host", "cuda")}
 
 
 def includes(path, known):

@@ -17,3 +17,9 @@
 #include "tessera/backend/cuda/measure/product_search.inl"
 
 template class tessera::session<tessera::cuda::backend>;
+template class tessera::executor<tessera::cuda::backend>;
+template class tessera::detail::parameter_state<tessera::cuda::backend>;
+template class tessera::detail::run_results<tessera::cuda::backend>;
+template class tessera::detail::plan_cache<tessera::cuda::backend>;
+template class tessera::detail::plan_runs<tessera::cuda::backend>;
+template class tessera::detail::session_answers<tessera::cuda::backend>;

@@ -54,3 +54,9 @@
 #include "tessera/backend/host/update_jobs.inl"
 
 template class tessera::session<tessera::host::backend>;
+template class tessera::executor<tessera::host::backend>;
+template class tessera::detail::parameter_state<tessera::host::backend>;
+template class tessera::detail::run_results<tessera::host::backend>;
+template class tessera::detail::plan_cache<tessera::host::backend>;
+template class tessera::detail::plan_runs<tessera::host::backend>;
+template class tessera::detail::session_answers<tessera::host::backend>;

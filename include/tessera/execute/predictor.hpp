@@ -18,8 +18,9 @@ struct predictor_options {
 /// whole network on the thread that calls. Weights are there once, arenas once for each call that is under way
 /// (serving_session). What it says is what a trainer of the same weights on one device says: to the last bit on the
 /// reference backend, elsewhere up to the order of sums, for a plan for predictions alone may choose other kernels.
+/// predict() is the same as trainer::predict(); any thread may call it at any time.
 template <class Net, class B = default_backend<Net>>
-class predictor {
+class predictor : public detail::predict_calls<predictor<Net, B>, Net> {
 public:
     /// For batches of at most `batch` samples at a time, with initial weights, which change() replaces by those of a
     /// checkpoint or another file: server.change([](auto& values) { ts::io::load_weights(values, "model.safetensors");
@@ -39,30 +40,6 @@ public:
     }
     predictor(const predictor&) = delete;
     predictor& operator=(const predictor&) = delete;
-
-    /// The same as trainer::predict(). Any thread may call it at any time.
-    template <class T>
-    prediction predict(const T& samples) {
-        return predict_tensor<detail::usual_tensor<Net>>(samples);
-    }
-    template <class First, class... Names>
-    prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
-        return predict(named_batch<First, Names...>(first, inputs...));
-    }
-    template <class L, class T>
-    prediction predict(const T& samples) {
-        constexpr int tensor = detail::output_of<Net, L>;
-        if constexpr (tensor < 0) {
-            static_cast<void>(sizeof(detail::no_such_layer<layer<L>>));
-            return {};
-        } else {
-            return predict_tensor<tensor>(samples);
-        }
-    }
-    template <class L, class First, class... Names>
-    prediction predict(const feed<First>& first, const feed<Names>&... inputs) {
-        return predict<L>(named_batch<First, Names...>(first, inputs...));
-    }
 
     /// From now on the weights that a trainer has now. Predictions that are under way end first, and have the old ones
     /// whole.
@@ -93,10 +70,10 @@ public:
     index_t parameter_bytes() const { return session_.parameter_bytes(); } ///< once
 
 private:
-    template <int Tensor, class T>
-    prediction predict_tensor(const T& samples) {
-        return detail::with_prediction_inputs<Net, Tensor>(
-            graph(), samples, [&](auto inputs, int tensor) { return session_.predict(inputs, {tensor})[0]; });
+    friend detail::predict_calls<predictor, Net>;
+
+    prediction predict_inputs(std::span<const input_data> inputs, int tensor) {
+        return session_.predict(inputs, {tensor})[0];
     }
 
     tessera::graph described_;

@@ -16,6 +16,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -103,6 +104,46 @@ double pruned_share(const Session& s, int parameter) {
     const auto n = static_cast<double>(std::count_if(weights.begin(), weights.end(), is_pruned<float>));
     return n / static_cast<double>(weights.size());
 }
+
+namespace detail {
+
+/// Prunes parameters of a session before its steps, on a schedule. Of weights that have been pruned so far it does not
+/// change any.
+class scheduled_pruning {
+public:
+    scheduled_pruning() = default;
+    scheduled_pruning(const pruning_schedule& schedule, std::vector<int> parameters)
+        : schedule_(schedule), parameters_(std::move(parameters)) {}
+
+    /// Before the next `count` steps.
+    template <class Session>
+    void before(Session& s, std::size_t count) {
+        if (parameters_.empty()) {
+            return;
+        }
+        const std::uint64_t step = s.steps();
+        const double share = schedule_(step);
+        if (share > 0 && !is_done(share, step)) {
+            for (const int p : parameters_) {
+                tessera::prune(s, p, share);
+            }
+        }
+        share_ = share;
+        next_ = step + count;
+    }
+
+private:
+    bool is_done(double wanted, std::uint64_t step) const {
+        return !(wanted > share_ || wanted < share_) && step == next_;
+    }
+
+    pruning_schedule schedule_{};
+    std::vector<int> parameters_{};
+    double share_ = -1; ///< that they have been pruned to
+    std::uint64_t next_ = 0;
+};
+
+} // namespace detail
 
 } // namespace tessera
 

@@ -5,48 +5,15 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/base/mutex.hpp"
+#include "tessera/execute/planned_prediction.hpp"
 #include "tessera/execute/session.hpp"
+#include "tessera/execute/waiting_room.hpp"
 
 #include <utility>
 
 #include <unistd.h>
 
 namespace tessera {
-
-namespace detail {
-
-/// A mutex, and threads that sleep until something has changed.
-class waiting_room {
-public:
-    ~waiting_room() { pthread_cond_destroy(&changed_); }
-    /// Calls `look` under the lock until it says true; sleeps between until leave() was called.
-    template <class Look>
-    void wait(Look&& look) {
-        const hold mine(m_);
-        while (!look()) {
-            pthread_cond_wait(&changed_, &m_);
-        }
-    }
-    template <class Change>
-    void leave(Change&& change) {
-        const hold mine(m_);
-        change();
-        pthread_cond_broadcast(&changed_);
-    }
-
-private:
-    struct hold {
-        explicit hold(pthread_mutex_t& m) : m_(m) { pthread_mutex_lock(&m_); }
-        ~hold() { pthread_mutex_unlock(&m_); }
-        hold(const hold&) = delete;
-        hold& operator=(const hold&) = delete;
-        pthread_mutex_t& m_;
-    };
-    pthread_mutex_t m_ = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
-};
-
-} // namespace detail
 
 /// A network that any number of threads predict with at the same time, each on its own core, by the whole network: one
 /// device, no split. Parameters are there once. A thread that calls takes a lane, which has arenas of its own; there
@@ -87,7 +54,7 @@ public:
         const graph_view longest = of.part.network.view();
         const index_t length = detail::length_of(longest, inputs);
         const index_t planned = graph_.tensors[0].extents.extent[0];
-        const graph own = at(longest, length, planned);
+        const graph own = detail::network_at(longest, length, planned);
         const graph_view part = own.view();
         const index_t samples = detail::count_samples(part, inputs);
         std::vector<prediction> all(wanted.size());
@@ -129,18 +96,7 @@ public:
     index_t parameter_bytes() const { return kept_.training_plan().persistent_bytes[0]; }
 
 private:
-    struct key {
-        const detail::prediction_setting& part;
-        index_t samples;
-        index_t length;
-        bool operator==(const key& o) const { return &part == &o.part && samples == o.samples && length == o.length; }
-    };
-    struct planned_run {
-        key what;
-        fused_network network;
-        plan bound;
-        std::atomic<int> users{0}; ///< lanes that have it prepared
-    };
+    using planned_run = detail::planned_prediction;
     struct prepared_run {
         planned_run* of;
         executor<B> runner;
@@ -203,11 +159,6 @@ private:
         return o;
     }
 
-    static graph at(const graph_view& longest, index_t length, index_t samples) {
-        return length == longest_of(longest) ? with_batch(longest, samples)
-                                             : with_batch(with_length(longest, length).view(), samples);
-    }
-
     const detail::prediction_setting& setting(const std::vector<int>& wanted) {
         const locked lock(planning_);
         for (const auto& x : settings_) {
@@ -221,7 +172,7 @@ private:
     }
 
     /// A plan, counted as used by the lane that asks for it, which gives it up again.
-    planned_run& plan_for(const key& what) {
+    planned_run& plan_for(const detail::prediction_key& what) {
         const locked lock(planning_);
         for (std::size_t i = 0; i < plans_.size(); ++i) {
             if (plans_[i]->what == what) {
@@ -239,28 +190,12 @@ private:
                 ++i;
             }
         }
-        const graph_view longest = what.part.part.network.view();
-        const graph described = at(longest, what.length, what.samples);
-        std::vector<int> wanted;
-        for (const int t : what.part.wanted) {
-            wanted.push_back(what.part.part.tensors[static_cast<std::size_t>(t)]);
-        }
-        fused_network network = options_.fuse ? fuse(described.view(), what.part.how, wanted, false)
-                                              : not_fused(described.view(), what.part.how);
-        const graph_view g = network.network.view();
-        lower_options o;
-        o.kind = run_kind::evaluation;
-        o.allow_empty = what.samples < graph_.tensors[0].extents.extent[0];
-        for (const int t : wanted) {
-            o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
-        }
-        strategy_view s = network.how.view();
-        s.period = 1;
-        plan p = lower(g, s, 1, o);
-        backend_.bind(p, g, &kept_.stored());
+        owned<planned_run> made = detail::lowered_prediction(what, graph_.tensors[0].extents.extent[0], options_.fuse);
+        const graph_view g = made->network.network.view();
+        backend_.bind(made->bound, g, &kept_.stored());
         const optimizer none = sgd{};
-        tessera::finish(g, p, options_.device_memory, &none);
-        plans_.push_back(owned<planned_run>(new planned_run{what, std::move(network), std::move(p)}));
+        tessera::finish(g, made->bound, options_.device_memory, &none);
+        plans_.push_back(std::move(made));
         plans_.back()->users.fetch_add(1);
         return *plans_.back();
     }

@@ -241,6 +241,13 @@ private:
 #include "tessera/backend/cuda/backend.inl"
 #else
 extern template class tessera::session<tessera::cuda::backend>;
+// the parts of a session
+extern template class tessera::executor<tessera::cuda::backend>;
+extern template class tessera::detail::parameter_state<tessera::cuda::backend>;
+extern template class tessera::detail::run_results<tessera::cuda::backend>;
+extern template class tessera::detail::plan_cache<tessera::cuda::backend>;
+extern template class tessera::detail::plan_runs<tessera::cuda::backend>;
+extern template class tessera::detail::session_answers<tessera::cuda::backend>;
 #endif
 
 #include "tessera/base/end_header.inl"

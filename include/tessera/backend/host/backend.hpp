@@ -113,6 +113,13 @@ private:
 #include "tessera/backend/host/backend.inl"
 #else
 extern template class tessera::session<tessera::host::backend>;
+// the parts of a session
+extern template class tessera::executor<tessera::host::backend>;
+extern template class tessera::detail::parameter_state<tessera::host::backend>;
+extern template class tessera::detail::run_results<tessera::host::backend>;
+extern template class tessera::detail::plan_cache<tessera::host::backend>;
+extern template class tessera::detail::plan_runs<tessera::host::backend>;
+extern template class tessera::detail::session_answers<tessera::host::backend>;
 #endif
 
 #include "tessera/base/end_header.inl"

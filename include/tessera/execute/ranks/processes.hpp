@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that run one plan together: what they share, how they meet, and what becomes of the others when one
-// of them fails. How they come to share memory is for who makes the group (ranks/mpi.hpp).
+// Several processes that run one plan together: how they meet, and what becomes of the others when one of them fails.
+// How they come to share memory is for who makes the group (ranks/mpi.hpp).
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -11,10 +11,12 @@
 #include "tessera/execute/local/spin.hpp"
 #include "tessera/execute/local/store.hpp"
 #include "tessera/execute/ranks/field_lines.hpp"
+#include "tessera/execute/ranks/group_page.hpp"
 #include "tessera/execute/ranks/letter.hpp"
+#include "tessera/execute/ranks/meeting.hpp"
+#include "tessera/execute/ranks/process_watch.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -22,107 +24,10 @@
 #include <string>
 #include <vector>
 
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace tessera {
-
-/// The most processes of a group, and the most lists of a plan that it runs.
-inline constexpr int max_processes = 256;
-inline constexpr int max_group_lists = 1024;
-
-/// Where a list of a plan stands in a run.
-struct alignas(64) list_counter {
-    std::atomic<int> value{0}; ///< tasks that have finished
-    std::atomic<int> sleepers{0};
-    std::atomic<int> size{0};
-};
-
-namespace detail {
-
-/// By which poll() tells that a process has ended, also one that nobody has buried yet; -1 where the system has none.
-inline int descriptor_of(int process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
-
-} // namespace detail
-
-/// For what the processes of a group meet: all for the same.
-enum class meeting : std::uint64_t {
-    take_memory,
-    give_memory,
-    compare_trainings,
-    compare_plans,
-    set_parameter,
-    begin_run,
-    end_run,
-    finish_transfers,
-    leave,
-    share_parameters,
-    agree,
-    join_values,
-    load_checkpoint,
-};
-
-constexpr const char* to_text(meeting m) {
-    constexpr const char* names[] = {"make a plan or memory for it",
-                                     "give back memory, at its end or after an error",
-                                     "train together",
-                                     "run one plan",
-                                     "set a parameter",
-                                     "begin a run of a plan",
-                                     "end a run of a plan",
-                                     "finish the transfers of a step",
-                                     "leave the group",
-                                     "share parameters between nodes",
-                                     "agree on what was measured",
-                                     "read what devices of all of them have",
-                                     "load a checkpoint"};
-    return names[static_cast<int>(m)];
-}
-
-/// A process of a group has failed, ended, not come in time, or done something else than the others.
-class group_error : public error {
-public:
-    group_error(const std::string& words, bool is_first) : error(words), is_first_(is_first) {}
-    /// Of all processes' errors of one failure the first: the others need not be told again.
-    bool is_first() const { return is_first_; }
-
-private:
-    bool is_first_;
-};
-
-/// What the processes of a group see of each other: lies in memory that they share.
-struct group_page {
-    struct alignas(64) seat {
-        struct post {
-            std::atomic<std::uint64_t> what{0};
-            std::atomic<std::uint64_t> number{0};
-        };
-        post posts[2]{};                          ///< of the last meeting and of the one before
-        std::atomic<std::uint64_t> step{0};       ///< of the last run
-        std::atomic<std::int64_t> waits_since{0}; ///< ns; 0: for nothing, or not for long
-        std::atomic<int> waits_on{-1};            ///< rank
-        char waits_for[384] = {};                 ///< written before `waits_since`
-        std::atomic<std::uint64_t> meetings{0};   ///< that it has come to
-        std::atomic<std::uint64_t> arrived{
-            0}; ///< with several nodes: meetings before which all that it has sent is here
-        std::atomic<int> process{0};
-        std::atomic<int> terminated{0};     ///< it has been sent SIGTERM
-        std::atomic<std::int64_t> heard{0}; ///< ns; of a rank on another node: when it was last heard of
-        char host[64] = {};
-    };
-    alignas(64) std::atomic<std::uint64_t> arrived{0};
-    alignas(64) std::atomic<int> failed{0}; ///< 1: somebody is writing why; 2: it is written
-    std::atomic<int> told{0};               ///< somebody has said so
-    std::atomic<int> over{0};               ///< all have left, or are about to
-    std::atomic<int> asked{0};              ///< somebody asks where everybody is
-    char words[1024] = {};
-    seat seats[max_processes];
-    list_counter lists[max_group_lists]; ///< of the plan that runs
-};
 
 /// The processes that run one plan together, each with as many of its devices: rank r has the devices from r *
 /// devices_each() on. All of them do the same with it in the same order: make the same sessions, take the same steps.
@@ -136,7 +41,7 @@ class process_group {
 public:
     process_group(const process_group&) = delete;
     process_group& operator=(const process_group&) = delete;
-    virtual ~process_group();
+    virtual ~process_group() = default;
 
     int rank() const { return rank_; }
     int size() const { return size_; }
@@ -218,13 +123,13 @@ public:
             return;
         }
         note_wait(began, on, waits);
-        const int first = ended_first();
+        const int first = watch_.ended_first();
         for (int r = 0; r < size_; ++r) {
-            if (first < 0 ? r != rank_ && is_gone(r) : r == first) {
+            if (first < 0 ? r != rank_ && watch_.is_gone(r) : r == first) {
                 fail(name_of(r) +
-                     (is_here(r)
-                          ? " has ended"
-                          : " has not been heard of for " + std::to_string(longest_silence / 1'000'000'000) + " s") +
+                     (is_here(r) ? " has ended"
+                                 : " has not been heard of for " +
+                                       std::to_string(detail::process_watch::longest_silence / 1'000'000'000) + " s") +
                      "; rank " + std::to_string(rank_) + " waited for " + waits());
                 return;
             }
@@ -262,7 +167,7 @@ protected:
 
     /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
     void sit_down(group_page* page);
-    void open();
+    void open() { watch_.open(); }
 
 private:
     static constexpr const char* must_be_alike =
@@ -291,24 +196,11 @@ private:
     int missing_rank() const;
     std::string who_is_missing(meeting what) const;
 
-    /// Of this node's other processes the one that has ended first, or -1: launchers end the others within
-    /// milliseconds, and epoll tells in which order.
-    int ended_first() const;
-
-    /// Of its node: by its descriptor; without, by its number.
-    bool is_gone(int r) const;
-
-    /// By a signal or a debugger.
-    bool is_stopped(int r) const;
-
     int rank_;
     int size_;
     int devices_each_;
-    static constexpr index_t longest_silence = 9'000'000'000; ///< ns, of a process that writes twice a second
-
     index_t patience_;
-    std::vector<int> watched_; ///< descriptors of the other processes, or -1
-    int ends_ = -1;            ///< an epoll of them
+    detail::process_watch watch_;
     std::vector<int> node_of_; ///< by rank
     int nodes_ = 1;
     run_report* reports_ = nullptr; ///< two, in shared memory

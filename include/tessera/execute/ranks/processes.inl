@@ -9,17 +9,6 @@
 
 namespace tessera {
 
-TESSERA_INLINE process_group::~process_group() {
-    if (ends_ >= 0) {
-        close(ends_);
-    }
-    for (const int fd : watched_) {
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-}
-
 TESSERA_INLINE int process_group::first_of(int node) const {
     int r = 0;
     while (node_of(r) != node) {
@@ -109,13 +98,13 @@ TESSERA_INLINE void process_group::throw_failure() const {
 }
 
 TESSERA_INLINE std::string process_group::name_of(int rank) const {
-    return name_in(*page_, rank) + (is_stopped(rank) ? ", which is stopped," : "");
+    return name_in(*page_, rank) + (watch_.is_stopped(rank) ? ", which is stopped," : "");
 }
 
 TESSERA_INLINE std::string process_group::who_is_stopped() const {
     std::string text;
     for (int r = 0; page_ != nullptr && r < size_; ++r) {
-        text += is_stopped(r) ? "; " + name_in(*page_, r) + " is stopped" : "";
+        text += watch_.is_stopped(r) ? "; " + name_in(*page_, r) + " is stopped" : "";
     }
     return text;
 }
@@ -128,7 +117,7 @@ TESSERA_INLINE std::string process_group::name_in(const group_page& page, int ra
 
 TESSERA_INLINE process_group::process_group(int rank, int size, int devices_each, double patience)
     : rank_(rank), size_(size), devices_each_(devices_each), patience_(static_cast<index_t>(patience * 1e9)),
-      watched_(static_cast<std::size_t>(size), -1), node_of_(static_cast<std::size_t>(size), 0) {
+      watch_(rank, size), node_of_(static_cast<std::size_t>(size), 0) {
     if (size > max_processes) {
         throw error("tessera: " + std::to_string(size) + " ranks share one plan, and there may be at most " +
                     std::to_string(max_processes));
@@ -159,19 +148,7 @@ TESSERA_INLINE void process_group::sit_down(group_page* page) {
     group_page::seat& mine = page_->seats[rank_];
     gethostname(mine.host, sizeof mine.host - 1);
     mine.process.store(getpid());
-}
-
-TESSERA_INLINE void process_group::open() {
-    for (int r = 0; r < size_; ++r) {
-        if (r != rank_ && is_here(r)) {
-            const int fd = detail::descriptor_of(page_->seats[r].process.load());
-            watched_[static_cast<std::size_t>(r)] = fd;
-            ends_ = ends_ < 0 ? epoll_create1(EPOLL_CLOEXEC) : ends_;
-            epoll_event e{EPOLLIN, {}};
-            e.data.fd = r;
-            epoll_ctl(ends_, EPOLL_CTL_ADD, fd, &e);
-        }
-    }
+    watch_.sees(*page_, node_of_);
 }
 
 TESSERA_INLINE bool process_group::comes_with(meeting what, std::uint64_t number, int& other) noexcept {
@@ -270,42 +247,6 @@ TESSERA_INLINE int process_group::missing_rank() const {
 TESSERA_INLINE std::string process_group::who_is_missing(meeting what) const {
     const int r = missing_rank();
     return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
-}
-
-TESSERA_INLINE int process_group::ended_first() const {
-    epoll_event first{};
-    return ends_ >= 0 && epoll_wait(ends_, &first, 1, 0) == 1 ? first.data.fd : -1;
-}
-
-TESSERA_INLINE bool process_group::is_gone(int r) const {
-    if (!is_here(r)) {
-        const std::int64_t heard = page_->seats[r].heard.load(std::memory_order_relaxed);
-        return heard > 0 && nanoseconds_now() - heard > longest_silence;
-    }
-    const int fd = watched_[static_cast<std::size_t>(r)];
-    if (fd < 0) {
-        return kill(page_->seats[r].process.load(), 0) != 0 && errno == ESRCH;
-    }
-    pollfd one{fd, POLLIN, 0};
-    return poll(&one, 1, 0) == 1;
-}
-
-TESSERA_INLINE bool process_group::is_stopped(int r) const {
-    if (!is_here(r)) {
-        return false;
-    }
-    const int process = page_->seats[r].process.load();
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/%d/stat", process);
-    std::FILE* const f = std::fopen(path, "r");
-    char text[512] = "";
-    if (f != nullptr) {
-        text[std::fread(text, 1, sizeof text - 1, f)] = 0;
-        std::fclose(f);
-    }
-    const std::string all = text;
-    const std::size_t end = all.rfind(')'); // of its name
-    return end != std::string::npos && end + 2 < all.size() && (all[end + 2] == 'T' || all[end + 2] == 't');
 }
 
 } // namespace tessera

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/measure/this_host.hpp"
 
+#include "tessera/plan/lower/lower.hpp"
+
 #include <utility>
 
 namespace tessera::host::detail {
