@@ -33,9 +33,9 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
     }
 }
 
-/// The numbers of a line: what is computed (28; of images what is said of a fifth and a third dimension is what it is
-/// by itself), then algorithm, math type, workspace, microseconds. Of a product of matrices, which begins with a 3:
-/// what is computed, algorithm, microseconds, zeros.
+/// The numbers of a line: what is computed (28; for images the fields of a fifth and of a third dimension have their
+/// defaults), then algorithm, math type, workspace, microseconds. A line for a matrix product begins with a 3: what is
+/// computed, algorithm, microseconds, zeros.
 inline constexpr int line_numbers = 32;
 
 void to_numbers(const convolution& c, const algorithm_choice& choice, index_t (&n)[line_numbers]);
