@@ -110,7 +110,7 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
 [rule](errors.md) or by a `ts::error` that says so; nothing is cut off in silence.
 )";
     t.section("Operators and tensors",
-              "Room in the values that describe them. An operator of one's own has to fit, too.");
+              "Room in the values that describe them. Your own operators have to fit, too.");
     t.row("dimensions of a tensor", number(ts::max_rank), "max_rank");
     const ts::index_t extent = largest([](ts::index_t x) { return !is_too_large(ts::make_shape(x)); });
     t.row("an extent", power(extent + 1) + " - 1", "is_too_large(const shape&");

@@ -89,7 +89,7 @@ struct small : ts::sequential<ts::features<64>, gate, act, shrink, up, classes, 
 
 } // namespace
 
-TEST_CASE("operators that fuse are told apart in a strategy for the network itself") {
+TEST_CASE("operators that fuse remain separate in a strategy for the original network") {
     const ts::graph g = ts::describe<small>(32);
     const ts::cluster on(ts::machines::p100_nodes(1));
     search::search_options o = few_proposals(true);

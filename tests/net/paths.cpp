@@ -99,7 +99,7 @@ TEST_CASE("copies have numbers of their own, shared uses one set of parameters")
     CHECK(parameters(shared) == texts{"any/weight", "any/bias"});
 }
 
-TEST_CASE("layers of one name in different scopes are told apart by as many scopes as it takes") {
+TEST_CASE("layers of the same name in different scopes are distinguished by as many scopes as necessary") {
     const ts::graph g = ts::describe<on_features<left::merge, right::merge, layers<1>::wide<0>, layers<2>::wide<0>,
                                                  layers<2>::wide<1>, ts::relu, relu>>(2);
     CHECK(operators(g) == texts{"left.merge", "right.merge", "layers<1>.wide<0>", "layers<2>.wide<0>", "wide<1>",

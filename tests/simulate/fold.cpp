@@ -77,7 +77,7 @@ TEST_CASE("folding: data parallelism on 64 devices is one device's work, as far 
         const sim::folded_timeline t = compare(g.view(), data, on, false);
         CHECK(t.classes.devices == 1);
     }
-    // Groups of devices with different work are told apart, and within a group devices are alike.
+    // Groups of devices with different work are distinguished, and within a group devices are alike.
     const sim::folded_timeline placed = compare(g.view(), ts::search::operator_placement(g.view(), 16, 4),
                                                 ts::cluster(ts::machines::p100_nodes(16)), false);
     CHECK(placed.classes.devices >= 4);

@@ -120,7 +120,7 @@ constexpr void write_list(text_writer& w, Writers... each) {
 
 /// The template arguments of a type, default ones too, which compilers print or leave out as they like: values alone,
 /// types alone, or a list that begins with the ones and goes on with the others. Other lists are not shown; their types
-/// are told apart by their scopes.
+/// are distinguished by their scopes.
 template <class T>
 struct value_arguments {
     static constexpr bool known = false;

@@ -66,7 +66,7 @@ private:
 
 } // namespace detail
 
-/// Folds activities that are listed in an order in which what comes before stands before (that of activities_of()).
+/// Folds activities that are listed in topological order (that of activities_of()).
 folding fold(const std::vector<activity>& items, int devices, int lanes);
 
 /// One activity for every class, to be simulated without devices on one lane for every class of lanes: that activities

@@ -64,7 +64,7 @@ struct plot_axis {
 
 bool is_drawn(const plot_series& series, std::size_t i);
 
-/// How the curve of this number looks. Colours of Okabe and Ito (2008), told apart by the colour-blind too.
+/// How the curve of this number looks. Colours of Okabe and Ito (2008), distinguishable by the colour-blind too.
 std::string curve_style(std::size_t number);
 
 std::string plot_line(double x1, double y1, double x2, double y2, const std::string& style);

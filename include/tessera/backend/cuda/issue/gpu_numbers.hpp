@@ -34,8 +34,8 @@ struct group_placement {
 
 namespace detail {
 
-/// Of a GPU what tells it from all others, of every machine, in 52 bits, which a double holds. NCCL_HOSTID names a
-/// node: of ranks that name different ones NCCL connects those on one GPU too.
+/// A hash of a GPU's identity that is unique across machines, in 52 bits, which a double holds. NCCL_HOSTID names a
+/// node: NCCL also connects ranks on one GPU if they name different nodes.
 double identity_of(int gpu);
 
 /// Devices of this process that have no GPU said: the processes of a node take its GPUs one after the other, as far as

@@ -21,8 +21,8 @@ struct residence {
 };
 
 /// Bytes touched since, from which on memory is no longer in the first-level cache, in the second-level cache, for sure
-/// in the shared third-level cache, and possibly in it: the levels 0 to 4. They say what is told apart, not what the
-/// caches hold: tasks are measured with just so much touched in between (see task_clock.hpp).
+/// in the shared third-level cache, and possibly in it: the levels 0 to 4. They are thresholds, not the sizes of
+/// the caches: tasks are measured with just so much touched in between (see task_clock.hpp).
 struct cache_distances {
     index_t of[4] = {16 << 10, 640 << 10, 6 << 20, 24 << 20};
 };
