@@ -64,7 +64,7 @@ row predicted(int batch, const std::optional<ts::loop_name>& first, const std::o
     divide(s, g, 3, second == ts::sample ? second : std::nullopt);
     const auto layout = [&](int op, int operand) {
         return ts::layout_of_operand(g.describe(op), operand, s.ops[static_cast<std::size_t>(op)], s.pool.data(),
-                                     ts::held::value);
+                                     ts::operand_tensor::value);
     };
     ts::plan p = ts::search::bound_plan(g, s, devices);
     ts::finish(g, p);

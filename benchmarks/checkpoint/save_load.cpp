@@ -81,7 +81,7 @@ std::uint64_t hash_of(Trainer& t) {
     auto& s = t.values();
     for (int p = 0; p < s.graph_of().parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
-            const std::vector<float> x = s.kept(p, k);
+            const std::vector<float> x = s.state_of(p, k);
             h = ts::io::hash_of_elements<float>(x, h);
         }
     }

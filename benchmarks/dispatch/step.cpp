@@ -153,16 +153,16 @@ struct two_devices {
     std::vector<double> ms;
 };
 
-void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer& how) {
+void compare_devices(int pairs, ts::host::backend& backend, const ts::optimizer& update) {
     constexpr ts::index_t batch = 32;
     const ts::graph network = ts::describe<networks::alexnet_without_dropout>(batch);
     const ts::graph_view g = network.view();
     ts::workers threads(2);
     ts::workers single(1);
-    session one(g, ts::search::single_device(g), 1, how, {}, backend, single);
+    session one(g, ts::search::single_device(g), 1, update, {}, backend, single);
     two_devices both[] = {
-        {"data parallel", session(g, ts::search::data_parallel(g, 2), 2, how, {}, backend, threads), {}},
-        {"one weird trick", session(g, ts::search::one_weird_trick(g, 2), 2, how, {}, backend, threads), {}}};
+        {"data parallel", session(g, ts::search::data_parallel(g, 2), 2, update, {}, backend, threads), {}},
+        {"one weird trick", session(g, ts::search::one_weird_trick(g, 2), 2, update, {}, backend, threads), {}}};
     const test_support::batch_data data(g, 5);
     std::vector<double> on_one;
     for (int i = 0; i < pairs + 1; ++i) {

@@ -29,10 +29,10 @@ struct differences {
 /// may find another maximum among numbers that rounding made equal: there all gradients count together, and weights are
 /// only shown. (In bf16 the reference backend is up to
 /// 0.31 away from double, in a residual net of volumes.)
-inline differences allowed_of(const options& o, const ts::optimizer& how) {
+inline differences allowed_of(const options& o, const ts::optimizer& update) {
     differences d;
     if (o.precision == "fp32") {
-        d.most[2] = how.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
+        d.most[2] = update.which == ts::optimizer::kind::adam ? 1e-3 : 1e-4;
     } else {
         d.joint = true;
         d.most[0] = allowed_difference(o);
@@ -86,8 +86,9 @@ inline int check_networks(const options& o, row_filter& filter) {
         set_precision(c.network, o);
         const differences allowed = allowed_of(o, c.how);
         int run = 0;
-        const auto make = [&](const ts::optimizer& how) { // every other run is replayed from a graph
-            return ts::cuda::backend(how, {.gpus = gpu_placement(8, 0), .measure = false, .graph = run++ / 2 % 2 == 1});
+        const auto make = [&](const ts::optimizer& update) { // every other run is replayed from a graph
+            return ts::cuda::backend(update,
+                                     {.gpus = gpu_placement(8, 0), .measure = false, .graph = run++ / 2 % 2 == 1});
         };
         row_result shards;
         sweep(c, o.strategies, seen, make,
@@ -119,8 +120,8 @@ inline int check_operators(const options& o, row_filter& filter) {
             const int on = 1 + static_cast<int>(seed % 4) * 2;
             op_test::task task{&row, precision_of(o), seed, on};
             task.allowed = allowed_difference(o);
-            op_test::run_as_plan(task, found, [&](const ts::optimizer& how, int devices) {
-                return ts::cuda::backend(how, {.gpus = gpu_placement(devices, 0), .measure = seed == 0});
+            op_test::run_as_plan(task, found, [&](const ts::optimizer& update, int devices) {
+                return ts::cuda::backend(update, {.gpus = gpu_placement(devices, 0), .measure = seed == 0});
             });
             for (const op_test::part p : {op_test::part::forward, op_test::part::backward, op_test::part::update}) {
                 const op_test::finding& f = found.of(p);

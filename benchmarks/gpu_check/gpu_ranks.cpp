@@ -72,7 +72,7 @@ void compare(std::uint64_t number, const settings& o, ts::workers& here, ts::wor
     const batch_data data(g, number + 1);
     coverage seen;
     const random_pair pair = draw_pair(g, c.how, number * 64, seen);
-    if (pair.devices > over_ranks.all_devices() || pair.devices < 2 || pair.how.period > 1) {
+    if (pair.devices > over_ranks.all_devices() || pair.devices < 2 || pair.how.steps_per_plan > 1) {
         return;
     }
     std::string said[2];

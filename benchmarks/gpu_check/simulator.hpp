@@ -39,7 +39,7 @@ inline int simulator(const options& o) {
     ts::device_graph graph;
     graph.name = "the GPU at hand";
     ts::device_class gpu = measure_roofline(o, false);
-    gpu.copies_in_turn = true; // a device's stream does its copies and updates too
+    gpu.serial_copies = true; // a device's stream does its copies and updates too
     graph.add_class(gpu);
     graph.add_device(0, "gpu 0", -1);
     const ts::cluster machine(graph);

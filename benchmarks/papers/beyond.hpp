@@ -94,7 +94,7 @@ private:
     index_t bytes_of(candidate& c) {
         if (c.bytes == 0) {
             ts::strategy one = c.value;
-            one.period = 1;
+            one.steps_per_plan = 1;
             c.bytes = memory_of(c.network->view(), one, on_.devices()).most;
         }
         return c.bytes;

@@ -67,10 +67,10 @@ public:
     /// backward pass.
     const std::vector<schedule::ready_gradient>& gradients() const { return gradients_; }
 
-    ts::plan plan(const ts::synchronization& how, int period = 1) const {
+    ts::plan plan(const ts::synchronization& how, int steps_per_plan = 1) const {
         ts::strategy s = strategy_;
         s.sync = how;
-        s.period = period;
+        s.steps_per_plan = steps_per_plan;
         return ts::lower(graph_.view(), s.view(), count_);
     }
     /// A step in the middle of many: nothing but its own slices holds an operator up.
@@ -129,7 +129,7 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
                                         const std::vector<schedule::ready_gradient>& gradients, const ts::cluster& on,
                                         const ts::simulation::task_times& times) {
     ts::strategy two = s;
-    two.period = 2;
+    two.steps_per_plan = 2;
     const ts::plan p = ts::lower(g, two.view(), on.devices());
     const ts::simulation::timeline t = ts::simulation::simulate(g, p, on, times);
     const std::vector<index_t> ready = ready_times(p, t, g.parameter_count, 1);
@@ -138,7 +138,7 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
         if (x.step == 1 && x.kind() != ts::task_kind::compute &&
-            (x.params().how == ts::exchange::server || x.params().message > known)) {
+            (x.params().method == ts::exchange::server || x.params().message > known)) {
             left.push_back(t.tasks[i].start);
             known = std::max(known, x.params().message);
         } else if (x.step == 0) {

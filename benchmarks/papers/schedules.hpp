@@ -56,8 +56,8 @@ inline double step_ms(const ts::graph_view& g, const ts::strategy& s, const ts::
 /// steps take longer than two, each.
 inline double steady_ms(const ts::graph_view& g, ts::strategy s, const ts::cluster& on,
                         const ts::simulation::task_times& times = {}, int steps = 4) {
-    const auto ms = [&](int period) {
-        s.period = period;
+    const auto ms = [&](int steps_per_plan) {
+        s.steps_per_plan = steps_per_plan;
         return step_ms(g, s, on, times);
     };
     return (ms(steps) - ms(2)) / (steps - 2);

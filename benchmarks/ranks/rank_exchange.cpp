@@ -4,7 +4,7 @@
 //     mpirun -n 2 --bind-to core rank_exchange [ROUNDS]
 //
 // The sum of 16 MiB of floats: a task on each rank sums its half of both contributions and writes it to both, the
-// rank's meetings around the run included, against MPI_Allreduce in place; and an update task, which sums and steps the
+// rank's barriers around the run included, against MPI_Allreduce in place; and an update task, which sums and steps the
 // parameter's copies, against MPI_Allreduce and the same step. Four bytes: a chain of copies to and fro, each waiting
 // for the one before, in one run, against MPI_Send and MPI_Recv.
 #include "benchmarks/support/summing_plan.hpp"
@@ -96,7 +96,7 @@ int program(const ts::mpi::environment& mpi, int rounds) {
     if (*numbers_of(hop, 1) != 7) {
         throw ts::error("rank_exchange: the float did not arrive");
     }
-    over.threads().group()->meet(ts::meeting::end_run);
+    over.threads().group()->barrier(ts::barrier_point::end_run);
     std::fill(mine, mine + elements, 0.0F); // sums of sums would overflow after a while
     step.state.learning_rate = 0;
     std::vector<float> own(elements, 1.0F);

@@ -5,7 +5,7 @@
 //
 // Data parallelism on the host backend. Of each network: the time of a step, and of it the time that the value which is
 // compared takes to be made (labels hashed, some numbers of other inputs read, all fields mixed). What is sent is the
-// meeting at the run's begin, whose number it is: 8 bytes of each rank, as without it. The share of that time is the
+// barrier at the run's begin, whose number it is: 8 bytes of each rank, as without it. The share of that time is the
 // median over blocks.
 #include "benchmarks/support/timing.hpp"
 #include "examples/networks.hpp"

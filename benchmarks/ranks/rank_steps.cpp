@@ -94,9 +94,9 @@ bool race(const char* name, ts::index_t batch, int classes, int steps, int block
         }
         block >= 0 ? ratios.push_back(now[0] / now[1]) : void();
     }
-    over.threads().group()->meet(ts::meeting::end_run);
+    over.threads().group()->barrier(ts::barrier_point::end_run);
     first ? done.store(0) : void();
-    over.threads().group()->meet(ts::meeting::end_run);
+    over.threads().group()->barrier(ts::barrier_point::end_run);
     if (first) {
         for (std::vector<double>* all : {&seconds[0], &seconds[1], &ratios}) {
             std::sort(all->begin(), all->end());

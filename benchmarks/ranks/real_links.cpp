@@ -80,16 +80,16 @@ std::vector<candidate> searched(const ts::graph_view& g, const ts::cluster& on) 
              benchmarks::with(found, benchmarks::policy_by("p3", gradients, on.devices(), {{"slice", slice}})), false}};
 }
 
-/// What a link gives, and takes, at the rate that is set: letters go both ways, so many at a time, by a thread that
-/// packs, probes, copies and waits as that of the ranks does, beside one that computes. Bytes per second each way, and
-/// seconds of a core for a byte, on both sides together: what the one that computes has lost.
+/// What a link gives, and takes, at the rate that is set: remote writes go both ways, so many at a time, by a thread
+/// that packs, probes, copies and waits as that of the ranks does, beside one that computes. Bytes per second each way,
+/// and seconds of a core for a byte, on both sides together: what the one that computes has lost.
 struct link_figures {
     double bytes_per_second = 0;
     double core_seconds_per_byte = 0;
 };
 constexpr int letter_size = 56 << 10;
 
-/// So many letters each way; returns bytes per second.
+/// So many remote writes each way; returns bytes per second.
 double exchange(int peer, int letters, int at_a_time) {
     constexpr int tag = 1;
     std::vector<std::byte> from(letter_size), to(letter_size);
@@ -179,7 +179,7 @@ struct prediction {
     std::vector<simulation::thread_time> times; ///< on the first rank
     double letters = 0;                         ///< bytes of a step, from all nodes
     int steps = 1;                              ///< of the plan
-    bool is_urgent = false;                     ///< its letters have priorities, and few are on their way at a time
+    bool is_urgent = false; ///< its remote writes have priorities, and few are on their way at a time
 
     double milliseconds(const simulation::thread_costs& costs, int nodes, const link_figures& link,
                         index_t latency) const {
@@ -195,7 +195,7 @@ private:
         std::iota(links_.node_of.begin(), links_.node_of.end(), 0);
         links_.bytes_per_second = link.bytes_per_second;
         links_.latency = latency;
-        links_.letter_bytes = 200; // header and rows
+        links_.header_bytes = 200; // header and rows
         links_.core_seconds_per_byte = link.core_seconds_per_byte;
         return links_;
     }
@@ -242,7 +242,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const auto lasting = [&](const candidate& x,
                              bool whole) { // whole: all steps of a round in one plan, where that can be
         ts::strategy made = x.how;
-        made.period = made.schedule.stages > 0 ? 1 : whole || !x.one_step ? steps : 1;
+        made.steps_per_plan = made.schedule.stages > 0 ? 1 : whole || !x.one_step ? steps : 1;
         return made;
     };
     simulation::thread_costs costs;
@@ -258,7 +258,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         for (std::size_t i = 0; i < all.size(); ++i) {
             prediction& x = predicted[i];
             const ts::strategy how = lasting(all[i], true);
-            x.steps = how.period;
+            x.steps = how.steps_per_plan;
             ts::lower_options o;
             o.update = b.update();
             x.p = ts::lower(g, how.view(), nodes, o);
@@ -279,7 +279,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
             }
         }
         benchmarks::run_on(mpi.rank(), 1);
-        over.threads().group()->meet(ts::meeting::end_run); // the others have slept meanwhile
+        over.threads().group()->barrier(ts::barrier_point::end_run); // the others have slept meanwhile
         return predicted;
     };
     std::vector<candidate> all = candidates(g, nodes);
@@ -288,7 +288,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const std::size_t p3 = fixed - 2;
     const std::size_t blocking = fixed - 1;
     constexpr index_t latency =
-        100'000; // ns, of a letter between two threads over a link without load: measured by rank_exchange
+        100'000; // ns, of a remote write between two threads over a link without load: measured by rank_exchange
     const double alone = benchmarks::of_first(first ? predicted[blocking].milliseconds(costs, nodes, {}, 0) : 0);
     if (first) {
         std::printf("\n%s, batch %d: a step takes %.1f ms without links; each node sends %.2f MB in it under P3\n\n| "

@@ -44,7 +44,7 @@ struct fc2 : ts::linear<10> {};
 struct network : ts::sequential<ts::image<1, 28, 28>, conv1, ts::max_pool<2>, ts::relu, conv2, ts::max_pool<2>,
                                 ts::relu, ts::flatten, fc1, ts::relu, fc2, ts::cross_entropy> {};
 
-constexpr int period = 8; // steps that are taken together
+constexpr int steps_per_plan = 8; // steps that are taken together
 
 /// What is trained: the samples, the optimizer, and what is read off a trial.
 struct images_task {
@@ -102,7 +102,7 @@ std::vector<candidate> candidates(const ts::graph_view& g, int devices, double b
                                   {"OptCNN", by(found, "blocking-all-reduce")},
                                   {"OptCNN, P3", by(found, "p3")}};
     for (candidate& c : all) {
-        c.how.period = period;
+        c.how.steps_per_plan = steps_per_plan;
     }
     return all;
 }
@@ -159,7 +159,7 @@ ts::io::plot_series train(const candidate& c, const settings& wanted, const ts::
         std::vector<kept_batch<Task>> some;
         for (const auto& b : task.known.batches(Task::batch, {.shuffle_seed = 7, .epoch = epoch, .drop_last = true})) {
             some.emplace_back(b);
-            if (some.size() < static_cast<std::size_t>(period)) {
+            if (some.size() < static_cast<std::size_t>(steps_per_plan)) {
                 continue;
             }
             std::vector<typename kept_batch<Task>::view_type> views;
@@ -172,7 +172,7 @@ ts::io::plot_series train(const candidate& c, const settings& wanted, const ts::
                            MPI_Barrier(MPI_COMM_WORLD);
                        });
             some.clear();
-            step += period;
+            step += steps_per_plan;
             if (step % Task::evaluate_every != 0) {
                 continue;
             }

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: policies [strategies for each policy and network]\n");
         return 2;
     }
-    const auto make = [](const ts::optimizer& how) { return ts::host::backend(how); };
+    const auto make = [](const ts::optimizer& update) { return ts::host::backend(update); };
     coverage seen;
     int number = 0;
     int failures = 0;

@@ -26,13 +26,14 @@ int main(int argc, char** argv) {
     std::size_t told = 0;
     while (found.networks < networks) {
         if (plain) {
-            try_pairs<ts::reference::backend>(number++, each, found, [](const ts::optimizer& how, std::uint64_t) {
-                return ts::reference::backend(how);
+            try_pairs<ts::reference::backend>(number++, each, found, [](const ts::optimizer& update, std::uint64_t) {
+                return ts::reference::backend(update);
             });
         } else {
-            try_pairs<ts::reference::backend>(number++, each, found, [](const ts::optimizer& how, std::uint64_t seed) {
-                return host_in_formats_of(how, static_cast<int>(seed % 1000003));
-            });
+            try_pairs<ts::reference::backend>(number++, each, found,
+                                              [](const ts::optimizer& update, std::uint64_t seed) {
+                                                  return host_in_formats_of(update, static_cast<int>(seed % 1000003));
+                                              });
         }
         for (; told < found.wrong.size(); ++told) {
             std::printf("WRONG %s\n", found.wrong[told].c_str());

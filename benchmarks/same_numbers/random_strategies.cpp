@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     coverage seen_in_pipelines;
     int failures = 0;
     int run = 0;
-    const auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
+    const auto make = [&](const ts::optimizer& update) { return host_in_formats_of(update, run++ / 2); };
     std::printf("%-28s %-10s %6s %12s %12s %12s %8s\n", "network", "under", "runs", "loss", "gradients", "weights",
                 "failed");
     for (const sweep_case& c : sweep_cases()) {

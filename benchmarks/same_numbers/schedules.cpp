@@ -15,7 +15,7 @@ int main() {
     int failures = 0;
     int run = 0;
     sweep_schedules(
-        0, 1, [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); },
+        0, 1, [&](const ts::optimizer& update) { return host_in_formats_of(update, run++ / 2); },
         [&](const sweep_case& c, const named_schedule& s, int devices, const sweep_result& r) {
             const double worst = std::max({r.seen.loss, r.seen.gradient, r.seen.change});
             const bool good = r.failure.empty() && r.repeats && r.seen.copies_equal && worst <= allowed_rounding;

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
                      "usage: zoo [strategies for each network [devices [network [divisor rows batch rate]]]]\n");
         return 2;
     }
-    const auto make = [](const ts::optimizer& how) { return ts::host::backend(how); };
+    const auto make = [](const ts::optimizer& update) { return ts::host::backend(update); };
     coverage seen;
     int number = 0;
     int failures = 0;

@@ -90,13 +90,13 @@ public:
         ts::strategy s = ts::search::data_parallel(g_, devices_);
         s.sync = how.messages;
         s.overlap = true;
-        s.period = how.one_step ? 1 : steps_;
+        s.steps_per_plan = how.one_step ? 1 : steps_;
         return s;
     }
     /// A plan of all steps under a policy, its tasks measured.
     ts::plan plan(const policy& how) {
         ts::strategy s = strategy(how);
-        s.period = steps_;
+        s.steps_per_plan = steps_;
         ts::lower_options o;
         o.update = backend_.update();
         ts::plan p = ts::lower(g_, s.view(), devices_, o);

@@ -49,8 +49,8 @@ sp::grouping chains(placing& p) { return benchmarks::groups_of(p, most_groups, s
 /// The best after a quarter, half and all updates, and what the policy then does by itself; returns the prices of one
 /// training, on average.
 template <tl::placeto_shape S, class Groups>
-std::int64_t curve(const std::string& name, std::deque<placing>& problems, int updates, const tl::placeto_options& how,
-                   Groups groups) {
+std::int64_t curve(const std::string& name, std::deque<placing>& problems, int updates,
+                   const tl::placeto_options& options, Groups groups) {
     std::vector<cell> cells(5);
     const auto begin = std::chrono::steady_clock::now();
     std::int64_t prices = 0;
@@ -58,7 +58,7 @@ std::int64_t curve(const std::string& name, std::deque<placing>& problems, int u
     int shown = 0;
     for (placing& p : problems) {
         for (int seed = 1; seed <= seeds; ++seed) {
-            tl::placeto_options o = how;
+            tl::placeto_options o = options;
             o.seed = static_cast<std::uint64_t>(seed);
             tl::placeto<S> policy(o);
             const int number = policy.add(p.graph, p.on, groups(p));

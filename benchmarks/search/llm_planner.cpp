@@ -27,7 +27,7 @@ void plan(const ts::graph_view& g, const char* links, ts::device_graph machine, 
     const ts::cluster on(machine);
     const auto start = benchmarks::clock_type::now();
     const auto problem = search::make_optcnn_problem(g, on, {.powers_of = 8});
-    const auto usages = search::detail::most_held(g, problem, 2); // Adam's
+    const auto usages = search::detail::most_resident(g, problem, 2); // Adam's
     const double tables = benchmarks::milliseconds_since(start);
     const search::modelled_choice found =
         search::solve_modelled(problem.costs, usages, gigabytes > 0 ? gigabytes * 1'000'000'000 : search::no_limit);

@@ -127,8 +127,8 @@ cell searched(const entrant& e, const char* network, const ts::graph_view& g, co
         }
         c.seconds = benchmarks::milliseconds_since(begin) * 1e-3;
         const search::finished_step s = search::simulate_finished(g, on, found);
-        c.step_ms = static_cast<double>(s.makespan) * 1e-6 / found.period;
-        c.moved_gb = static_cast<double>(s.moved_bytes) * 1e-9 / found.period;
+        c.step_ms = static_cast<double>(s.makespan) * 1e-6 / found.steps_per_plan;
+        c.moved_gb = static_cast<double>(s.moved_bytes) * 1e-9 / found.steps_per_plan;
         c.fits = s.fits;
         const search::strategy_bound b = search::bound_of(g, on, found, {.most_work = 400'000'000});
         c.bound = to_text(b);

@@ -12,7 +12,7 @@ inline tessera::tile tile_of(tessera::tile_kind kind, int device, int part, tess
     t.kind = kind;
     t.tensor = 0;
     t.device = device;
-    t.part = part;
+    t.summand = part;
     t.region = tessera::whole(tessera::make_shape(elements));
     t.elements = elements;
     t.bytes = elements * 4;

@@ -15,10 +15,10 @@ struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, f
 
 #ifdef TESSERA_EXPECT_ERROR
 using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
-                                ts::synchronize<ts::parameter_average<3>>, ts::period<4>>;
+                                ts::synchronize<ts::parameter_average<3>>, ts::steps_per_plan<4>>;
 #else
 using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
-                                ts::synchronize<ts::parameter_average<3>>, ts::period<6>>;
+                                ts::synchronize<ts::parameter_average<3>>, ts::steps_per_plan<6>>;
 #endif
 
 inline constexpr bool good = by_hand::ok;

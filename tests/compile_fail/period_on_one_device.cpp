@@ -13,9 +13,9 @@ struct fc3 : ts::linear<4> {};
 struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::relu, fc3, ts::cross_entropy> {};
 
 #ifdef TESSERA_EXPECT_ERROR
-using by_hand = ts::strategy_of<network, 2, 8, ts::period<2>, ts::parameters_on<0>>;
+using by_hand = ts::strategy_of<network, 2, 8, ts::steps_per_plan<2>, ts::parameters_on<0>>;
 #else
-using by_hand = ts::strategy_of<network, 2, 8, ts::period<1>, ts::parameters_on<0>>;
+using by_hand = ts::strategy_of<network, 2, 8, ts::steps_per_plan<1>, ts::parameters_on<0>>;
 #endif
 
 inline constexpr bool good = by_hand::ok;

@@ -16,14 +16,14 @@ struct network : ts::sequential<ts::features<4>, fc1, ts::relu, fc2, ts::cross_e
 using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
                                 ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc1>, ts::bias_of<fc1>,
                                                       ts::weight_of<fc2>, ts::bias_of<fc2>>,
-                                             ts::used_late<1>>,
-                                ts::period<4>>;
+                                             ts::bounded_staleness<1>>,
+                                ts::steps_per_plan<4>>;
 #else
 using by_hand = ts::strategy_of<network, 2, 8, ts::others<ts::split<ts::sample, 2>>,
                                 ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc1>, ts::bias_of<fc1>,
                                                       ts::weight_of<fc2>, ts::bias_of<fc2>>,
-                                             ts::update_after_backward, ts::used_late<1>>,
-                                ts::period<4>>;
+                                             ts::update_after_backward, ts::bounded_staleness<1>>,
+                                ts::steps_per_plan<4>>;
 #endif
 
 inline constexpr bool good = by_hand::ok;

@@ -51,7 +51,7 @@ ts::cost::received by_comparing(const ts::description& producer, const ts::confi
             const ts::box needed = ts::region(consumer, input, t.ranges);
             for (int i = 0; i < from.shards(); i += from.replicate) {
                 const ts::shard s = ts::shard_at(from, pool, producer, i);
-                bool local = to.partial > 1 && ts::part_of_nest(s, from, producer, last) != t.part;
+                bool local = to.partial > 1 && ts::part_of_nest(s, from, producer, last) != t.summand;
                 for (int r = 0; r < from.replicate; ++r) {
                     local = local || ts::shard_at(from, pool, producer, i + r).device == device;
                 }

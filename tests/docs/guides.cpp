@@ -75,7 +75,8 @@ TEST_CASE("groups of parameters and schedules of the guide") {
     rates_at_600 trainer;
     // clang-format off
     trainer.set_learning_rate(ts::warm_up{500, ts::cosine_decay{.rate = 3e-4, .steps = 9500, .last = 3e-5}});
-    trainer.set_learning_rate(ts::in_turn{1000, ts::constant_rate{0.1}, ts::polynomial_decay{.rate = 0.1, .steps = 4000}});
+    trainer.set_learning_rate(
+        ts::sequential_rates{1000, ts::constant_rate{0.1}, ts::polynomial_decay{.rate = 0.1, .steps = 4000}});
     // clang-format on
     CHECK(trainer.rate[0] < 3e-4);
     CHECK(trainer.rate[1] == 0.1);
@@ -116,7 +117,7 @@ TEST_CASE("late gradients of the guide") {
     ts::strategy s = ts::search::data_parallel(g.view(), 4);
     // clang-format off
     s.sync = ts::schedule::stale_gradients(ts::schedule::gradients_of(g.view()), 2);
-    s.period = 8;
+    s.steps_per_plan = 8;
     s.overlap = true;
     // clang-format on
     CHECK(!ts::check_strategy(g.view(), s.view(), 4));

@@ -109,8 +109,7 @@ What the code takes at most. This page is made by [tests/docs/limits.cpp](../tes
 themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a limit is refused by a
 [rule](errors.md) or by a `ts::error` that says so; nothing is cut off in silence.
 )";
-    t.section("Operators and tensors",
-              "Room in the values that describe them. Your own operators have to fit, too.");
+    t.section("Operators and tensors", "Room in the values that describe them. Your own operators have to fit, too.");
     t.row("dimensions of a tensor", number(ts::max_rank), "max_rank");
     const ts::index_t extent = largest([](ts::index_t x) { return !is_too_large(ts::make_shape(x)); });
     t.row("an extent", power(extent + 1) + " - 1", "is_too_large(const shape&");
@@ -148,7 +147,7 @@ themselves; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Whatever goes beyond a li
     const auto steps = largest(
         [&](ts::index_t x) {
             ts::strategy s(g.view());
-            s.period = static_cast<int>(x);
+            s.steps_per_plan = static_cast<int>(x);
             return !check_strategy(g.view(), s.view(), 1);
         },
         1, 1 << 20);

@@ -39,7 +39,7 @@ inline std::vector<std::int32_t> integers(std::size_t count, std::int32_t kinds)
 
 /// Steps of one batch under a strategy are those of one device, and learn it. `step` is what a program does with its batch.
 template <class Net, class Strategy, int Samples, class Step>
-void trains(Step step, ts::optimizer how = ts::adam{.learning_rate = 0.005F}) {
+void for_training(Step step, ts::optimizer how = ts::adam{.learning_rate = 0.005F}) {
     ts::trainer<Net, ts::reference::backend> trainer(ts::local_devices(2), Strategy{}, how);
     ts::trainer<Net, ts::reference::backend> one(ts::local_devices(1), ts::strategy_of<Net, 1, Samples>{}, how);
     double first = 0;

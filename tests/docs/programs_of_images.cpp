@@ -155,14 +155,14 @@ struct pictures {
 TEST_CASE("an image classifier with residual blocks and batch norm") {
     using namespace classifier;
     CHECK(ts::describe<network>(8).view().parameter_count > 40);
-    docs_support::trains<network, halves, 8>([](auto& trainer) { return trainer.step(pictures{}); });
+    docs_support::for_training<network, halves, 8>([](auto& trainer) { return trainer.step(pictures{}); });
 }
 
 TEST_CASE("a U-Net") {
     using namespace unet;
     const std::vector<float> pictures = numbers(4 * 8 * 8);
     const std::vector<std::int32_t> kinds = integers(4 * 8 * 8, 3);
-    docs_support::trains<network, halves, 4>([&](auto& trainer) {
+    docs_support::for_training<network, halves, 4>([&](auto& trainer) {
         return trainer.step(ts::feed<ts::image<1, 8, 8>>(pictures), ts::feed<ts::labels>(kinds));
     });
 }
@@ -173,7 +173,8 @@ TEST_CASE("an autoencoder with transposed convolutions") {
     for (float& x : pictures) {
         x = x / 2 + 0.5F;
     }
-    docs_support::trains<network, halves, 8>([&](auto& trainer) { return trainer.step(ts::feed<picture>(pictures)); });
+    docs_support::for_training<network, halves, 8>(
+        [&](auto& trainer) { return trainer.step(ts::feed<picture>(pictures)); });
 }
 
 TEST_CASE("a net with two tasks") {
@@ -181,7 +182,7 @@ TEST_CASE("a net with two tasks") {
     const std::vector<float> pictures = numbers(8 * 3 * 16 * 16);
     const std::vector<std::int32_t> shown = integers(8, 5);
     const std::vector<float> where = numbers(8 * 4);
-    docs_support::trains<network, halves, 8>([&](auto& trainer) {
+    docs_support::for_training<network, halves, 8>([&](auto& trainer) {
         const double loss = trainer.step(ts::feed<picture>(pictures), ts::feed<kind>(shown), ts::feed<box>(where));
         CHECK(loss == doctest::Approx(trainer.template loss<kind_loss>() + trainer.template loss<box_loss>() / 2));
         return loss;

@@ -157,7 +157,7 @@ TEST_CASE("a transformer encoder of padded texts") {
     const std::vector<std::int32_t> texts = integers(8 * 12, 100);
     const std::vector<std::int32_t> lengths = {12, 3, 7, 9, 1, 12, 5, 4};
     const std::vector<std::int32_t> kinds = integers(8, 4);
-    docs_support::trains<network, halves, 8>([&](auto& trainer) {
+    docs_support::for_training<network, halves, 8>([&](auto& trainer) {
         return trainer.step(ts::feed<ts::tokens<12>>(texts), ts::feed<ts::lengths>(lengths),
                             ts::feed<ts::labels>(kinds));
     });
@@ -165,13 +165,13 @@ TEST_CASE("a transformer encoder of padded texts") {
 
 TEST_CASE("an LSTM language model") {
     using namespace language;
-    docs_support::trains<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
+    docs_support::for_training<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
 }
 
 TEST_CASE("a mixture of experts") {
     using namespace experts;
-    docs_support::trains<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
-    docs_support::trains<network, by_experts, 4>([](auto& trainer) { return trainer.step(texts{}); });
+    docs_support::for_training<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
+    docs_support::for_training<network, by_experts, 4>([](auto& trainer) { return trainer.step(texts{}); });
 }
 
 TEST_CASE("a recommender of two inputs") {
@@ -179,7 +179,7 @@ TEST_CASE("a recommender of two inputs") {
     const std::vector<std::int32_t> who = integers(8, 1000);
     const std::vector<float> what = numbers(8 * 20);
     const std::vector<float> stars = numbers(8);
-    docs_support::trains<network, halves, 8>([&](auto& trainer) {
+    docs_support::for_training<network, halves, 8>([&](auto& trainer) {
         return trainer.step(ts::feed<user>(who), ts::feed<item>(what), ts::feed<rating>(stars));
     });
 }
@@ -191,7 +191,7 @@ TEST_CASE("a siamese network with two losses") {
     const std::vector<float> alike = {0, 1, 1, 0, 0, 1, 0, 1};
     const std::vector<std::int32_t> which = integers(8, 5);
     CHECK(ts::describe<network>(8).view().parameter_count == 8); // of four layers, weight and bias each
-    docs_support::trains<network, halves, 8>([&](auto& trainer) {
+    docs_support::for_training<network, halves, 8>([&](auto& trainer) {
         const double loss =
             trainer.step(ts::feed<left>(first), ts::feed<right>(second), ts::feed<same>(alike), ts::feed<kind>(which));
         CHECK(loss == doctest::Approx(trainer.template loss<same_loss>() + trainer.template loss<kind_loss>() / 2));

@@ -105,7 +105,7 @@ TEST_CASE("the page's names load torchvision's file") {
     const test::temporary_folder here;
     const std::string folder = here.path();
     write_torchvision(folder + "/model.safetensors");
-    trainer_of_page trainer = make({.trains = false});
+    trainer_of_page trainer = make({.for_training = false});
     const ts::io::loaded_weights found =
         ts::io::load_weights(trainer, folder + "/model.safetensors", {.names = {{"stem", "conv1"},
                                                                                 {"stem_norm", "bn1"},

@@ -31,9 +31,9 @@ using host_session = ts::session<ts::host::backend>;
 template <class Net>
 class stepped {
 public:
-    stepped(int devices, const ts::optimizer& how, const ts::host::backend_options& options)
-        : network_(ts::describe<Net>(16)), backend_(how, options), threads_(devices),
-          session_(view(), ts::search::data_parallel(view(), devices), devices, how, {}, backend_, threads_),
+    stepped(int devices, const ts::optimizer& update, const ts::host::backend_options& options)
+        : network_(ts::describe<Net>(16)), backend_(update, options), threads_(devices),
+          session_(view(), ts::search::data_parallel(view(), devices), devices, update, {}, backend_, threads_),
           data_(view(), 3), inputs_(static_cast<std::size_t>(view().tensor_count), nullptr) {
         session_.step(data_.inputs);
         session_.step(data_.inputs);
@@ -67,8 +67,8 @@ private:
 /// Allocations of a step are those of its tasks called by hand, all of them inside oneDNN. Returns the executions of
 /// primitives.
 template <class Net>
-long check_step(int devices, const ts::optimizer& how, const ts::host::backend_options& options) {
-    stepped<Net> s(devices, how, options);
+long check_step(int devices, const ts::optimizer& update, const ts::host::backend_options& options) {
+    stepped<Net> s(devices, update, options);
     const ts::graph_view g = s.view();
     const allocation_counts in_a_step = s.step();
     allocation_counts by_hand;
@@ -97,7 +97,7 @@ TEST_CASE("timing allocates room for its samples, and nothing while it takes the
         return counted([&] {
                    const auto what = [&] { now += 1000 + ++runs % 7; };
                    const auto clock = [&] { return now; };
-                   ts::time_in_turn({.most = samples, .precision = 0, .seconds = 1e3}, clock, what, what);
+                   ts::time_interleaved({.most = samples, .precision = 0, .seconds = 1e3}, clock, what, what);
                })
             .total;
     };

@@ -74,7 +74,7 @@ std::vector<std::vector<double>> left_out(const S& s) {
     for (int p = 0; p < s.graph_of().parameter_count; ++p) {
         const ts::box whole = ts::whole(s.graph_of().parameters[p].extents);
         std::vector<double> sum(static_cast<std::size_t>(whole.volume()), 0);
-        for (const ts::kept_residual& r : s.residuals()) {
+        for (const ts::residual_key& r : s.residuals()) {
             if (r.parameter != p) {
                 continue;
             }
@@ -97,14 +97,14 @@ const ts::optimizer layerwise = ts::lamb{.learning_rate = 0.01F};
 
 /// Three steps, a checkpoint, three more; the same from the checkpoint, under `later`.
 template <class B>
-void hold_resumed(const ts::strategy& s, const ts::strategy& later, const ts::optimizer& how, bool same) {
+void hold_resumed(const ts::strategy& s, const ts::strategy& later, const ts::optimizer& update, bool same) {
     const test_folder here;
-    training<B> first(s, how);
+    training<B> first(s, update);
     for (int i = 0; i < 3; ++i) {
         first.step();
     }
     ts::io::save_checkpoint(first.session, here / "three");
-    training<B> second(later, how);
+    training<B> second(later, update);
     second.step(); // has numbers of its own, which go
     const ts::io::checkpoint_state state = ts::io::load_checkpoint(second.session, here / "three");
     CHECK(state.step == 3);
@@ -252,7 +252,7 @@ TEST_CASE("one layer's weights from a file, under its own name or another") {
     CHECK(contains(refused({.layer = layer, .called = "fc9"}), "no tensor 'fc9/weight'"));
     CHECK(everything(other.session) == before);
     ts::io::load_weights(other.session, file, {.layer = path, .called = "optimizer/velocity/" + path});
-    CHECK(other.session.parameter(0) == first.session.kept(0, 0));
+    CHECK(other.session.parameter(0) == first.session.state_of(0, 0));
 }
 
 TEST_CASE("any byte that changes, and any end that comes too early, is refused; the session stays as it was") {

@@ -101,11 +101,11 @@ TEST_CASE_TEMPLATE("what one session keeps goes into another of any strategy, pa
                 }
                 // Whole from its pieces, then into the other one in parts that have nothing to do with either strategy.
                 std::vector<float> numbers(static_cast<std::size_t>(whole.volume()));
-                for (const ts::kept_piece& piece : first.session.kept_pieces(p, k)) {
-                    first.session.copy_kept(p, k, piece, whole, numbers.data());
+                for (const ts::state_piece& piece : first.session.state_pieces(p, k)) {
+                    first.session.copy_state(p, k, piece, whole, numbers.data());
                 }
-                CHECK(numbers == first.session.kept(p, k));
-                second.session.fill_kept(p, k, [&](ts::kept_sink& to) {
+                CHECK(numbers == first.session.state_of(p, k));
+                second.session.load_state(p, k, [&](ts::state_sink& to) {
                     for (ts::index_t at = 0; at < whole.volume(); at += 11) {
                         ts::detail::for_each_box(whole, {at, std::min(at + 11, whole.volume())},
                                                  [&](const ts::box& b, ts::index_t from) {
@@ -114,7 +114,7 @@ TEST_CASE_TEMPLATE("what one session keeps goes into another of any strategy, pa
                                                  });
                     }
                 });
-                CHECK(second.session.kept(p, k) == numbers);
+                CHECK(second.session.state_of(p, k) == numbers);
             }
         }
     }
@@ -127,16 +127,16 @@ TEST_CASE("who holds what: slices of ZeRO lie on one device each, replicas on al
     training<ts::reference::backend> t(s, moments);
     for (const int p : {0, 5}) {
         const ts::box whole = ts::whole(g.parameters[static_cast<std::size_t>(p)].extents);
-        const std::vector<ts::kept_piece> copies = t.session.kept_pieces(p, -1);
+        const std::vector<ts::state_piece> copies = t.session.state_pieces(p, -1);
         REQUIRE(copies.size() == 1);
         CHECK(copies[0].region == whole);
         CHECK(copies[0].elements == ts::interval{0, whole.volume()});
         CHECK(copies[0].devices == std::vector<int>{0, 1, 2, 3});
         for (int k = 0; k < 2; ++k) {
-            const std::vector<ts::kept_piece> slices = t.session.kept_pieces(p, k);
+            const std::vector<ts::state_piece> slices = t.session.state_pieces(p, k);
             REQUIRE(slices.size() == 4);
             for (int d = 0; d < 4; ++d) {
-                const ts::kept_piece& x = slices[static_cast<std::size_t>(d)];
+                const ts::state_piece& x = slices[static_cast<std::size_t>(d)];
                 CHECK(x.devices == std::vector<int>{d});
                 CHECK(x.elements == ts::even_part(whole.volume(), 4, d));
             }

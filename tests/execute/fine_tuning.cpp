@@ -231,6 +231,6 @@ TEST_CASE(
     CHECK(said_of<pooled>(whole_of<pooled>(1), 1, 1) == "accepted"); // 25 pixels
     // A network that does not train takes one sample.
     ts::trainer<flat, ts::reference::backend> t(ts::local_devices(1), whole_of<flat>(1), 1, ts::sgd{},
-                                                {.trains = false});
+                                                {.for_training = false});
     CHECK(t.predict(ts::feed<ts::features<6>>(std::vector<float>(6, 1.0F))).values.size() == 3);
 }

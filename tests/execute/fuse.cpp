@@ -52,13 +52,13 @@ TEST_CASE("one device in double has the same numbers of a network and of the net
 
 TEST_CASE("fused networks train as others do under any strategy on the reference backend") {
     report(hold_fused(1000, 60, 1e-4,
-                      [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); }));
+                      [](const ts::optimizer& update, std::uint64_t) { return ts::reference::backend(update); }));
 }
 
 #ifdef TESSERA_TEST_HOST
 TEST_CASE("so they do on the host, in any formats") {
-    report(hold_fused(2000, 40, 1e-4, [](const ts::optimizer& how, std::uint64_t seed) {
-        return host_in_formats_of(how, static_cast<int>(seed % 1000));
+    report(hold_fused(2000, 40, 1e-4, [](const ts::optimizer& update, std::uint64_t seed) {
+        return host_in_formats_of(update, static_cast<int>(seed % 1000));
     }));
 }
 #endif

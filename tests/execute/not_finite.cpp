@@ -39,9 +39,9 @@ struct running {
     ts::workers threads;
     ts::session<B> session;
 
-    running(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& how)
-        : network(g), backend(how), threads(devices),
-          session(network.view(), s, devices, how, {.seed = 3}, backend, threads) {}
+    running(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& update)
+        : network(g), backend(update), threads(devices),
+          session(network.view(), s, devices, update, {.seed = 3}, backend, threads) {}
 
     std::vector<std::vector<float>> parameters() const {
         std::vector<std::vector<float>> all;
@@ -72,12 +72,12 @@ batch_data with(batch_data data, const ts::graph_view& g, float number) {
 /// A step on a bad batch is refused, and leaves nothing behind: the steps after it are those of a session that has
 /// never seen it.
 template <class B>
-void hold_refused(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& how, float number) {
+void hold_refused(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& update, float number) {
     const batch_data first(g.view(), 1);
     const batch_data bad = with(first, g.view(), number);
     const batch_data then(g.view(), 2);
-    running<B> seen(g, s, devices, how);
-    running<B> spared(g, s, devices, how);
+    running<B> seen(g, s, devices, update);
+    running<B> spared(g, s, devices, update);
     CHECK(seen.session.step(first.inputs) == spared.session.step(first.inputs));
     const std::string text = message_of([&] { seen.session.step(bad.inputs); });
     CAPTURE(text);
@@ -223,7 +223,7 @@ TEST_CASE("of a plan of several steps those before a loss that is not finite are
     const ts::graph g = ts::describe<test_networks::residual_net::network>(4);
     ts::strategy s(g.view());
     s.ops[0].degree[0] = 2;
-    s.period = 3;
+    s.steps_per_plan = 3;
     const batch_data first(g.view(), 1);
     const batch_data bad = with(first, g.view(), not_a_number);
     on_every_backend([&]<class B>() {

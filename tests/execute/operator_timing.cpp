@@ -125,7 +125,7 @@ TEST_CASE("stretches of a plan are refused where there are none") {
     CHECK_THROWS_AS(ts::stretch_of(op.bound(), -1, 1), ts::error);
     CHECK_THROWS_AS(ts::stretch_of(op.bound(), 2, 1), ts::error);
     ts::plan p = op.bound();
-    p.period = 2;
+    p.steps_per_plan = 2;
     CHECK_THROWS_WITH_AS(ts::stretch_of(p, 0, 1),
                          "tessera: a plan of several steps, or with queues, runs whole and not in parts", ts::error);
 }

@@ -118,7 +118,7 @@ TEST_CASE("groups and averages give the numbers of one device under random strat
 
 TEST_CASE("groups that mean nothing, and settings that make no sense, are refused when a training is made") {
     const ts::strategy alone(network().view());
-    const auto refused = [&](const ts::optimizer& how) { return message_of([&] { trained(how, 0, alone, 1); }); };
+    const auto refused = [&](const ts::optimizer& update) { return message_of([&] { trained(update, 0, alone, 1); }); };
     CHECK(contains(refused(ts::with_groups(ts::sgd{}, ts::group_at{"fc9"})), "of the path 'fc9'"));
     CHECK(contains(refused(ts::with_groups(ts::sgd{}, ts::group_at{"fc"})), "of the path 'fc'"));
     CHECK(contains(refused(ts::with_groups(ts::sgd{}, ts::group<conv1>{.rate = -1})), "rate in a group is -1"));
@@ -159,7 +159,7 @@ TEST_CASE("averages follow the weights, are evaluated and predicted with, and ar
         }
         const double with_weights = t.values().evaluate(data.inputs).loss;
         ts::io::save_checkpoint(t, folder + "/a");
-        t.use_averages(true);
+        t.use_ema(true);
         training fixed(ts::local_devices(devices), s, samples, how, {.seed = 5});
         for (int p = 0; p < g.parameter_count; ++p) {
             const numbers w = t.values().parameter(p);
@@ -172,15 +172,15 @@ TEST_CASE("averages follow the weights, are evaluated and predicted with, and ar
         const double with_averages = t.values().evaluate(data.inputs).loss;
         CHECK(with_averages == fixed.values().evaluate(data.inputs).loss);
         CHECK(with_averages != with_weights);
-        CHECK(contains(message_of([&] { t.step(batch); }), "use_averages(false)"));
+        CHECK(contains(message_of([&] { t.step(batch); }), "use_ema(false)"));
         ts::io::save_checkpoint(t, folder + "/b"); // the same training, wherever the numbers are at the moment
-        t.use_averages(false);
+        t.use_ema(false);
         CHECK(t.values().evaluate(data.inputs).loss == with_weights);
         for (const char* const from : {"/a", "/b"}) {
             training other(ts::local_devices(devices), s, samples, how, {.seed = 9});
             ts::io::load_checkpoint(other, folder + from);
             CHECK(other.values().evaluate(data.inputs).loss == with_weights);
-            other.use_averages(true);
+            other.use_ema(true);
             CHECK(other.values().evaluate(data.inputs).loss == with_averages);
         }
         const double next = t.step(batch);
@@ -190,5 +190,5 @@ TEST_CASE("averages follow the weights, are evaluated and predicted with, and ar
     }
     std::filesystem::remove_all(folder);
     training none(ts::local_devices(1), ts::strategy(g), samples, ts::sgd{});
-    CHECK(contains(message_of([&] { none.use_averages(true); }), "averaging(0.999F)"));
+    CHECK(contains(message_of([&] { none.use_ema(true); }), "averaging(0.999F)"));
 }

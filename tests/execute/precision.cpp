@@ -26,15 +26,16 @@ using in_bf16 = ts::with_precision<ts::bf16, test_networks::residual_net::networ
 using in_tf32 = ts::with_precision<ts::tf32, test_networks::residual_net::network>;
 
 /// The largest relative differences of a run on the reference backend from one device in double.
-comparison against_one_device(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how) {
+comparison against_one_device(const ts::graph_view& g, const ts::strategy& s, int devices,
+                              const ts::optimizer& update) {
     const batch_data data(g, 7);
-    const oracle expected(g, data, how, 2, 11);
-    ts::reference::backend backend(how);
+    const oracle expected(g, data, update, 2, 11);
+    ts::reference::backend backend(update);
     ts::workers threads(devices);
     ts::session_options options;
     options.seed = 11;
     options.keep_gradients = true;
-    ts::session<ts::reference::backend> session(g, s, devices, how, options, backend, threads);
+    ts::session<ts::reference::backend> session(g, s, devices, update, options, backend, threads);
     return compare(session, g, data, expected);
 }
 
@@ -303,15 +304,15 @@ TEST_CASE("loss scaling by a power of two changes no bit, and saves gradients th
     struct faint : ts::cross_entropy {};
     using network = ts::sequential<ts::features<8>, fc, faint>;
     ts::graph g = ts::describe<network>(4);
-    const auto run = [&](const ts::optimizer& how) {
+    const auto run = [&](const ts::optimizer& update) {
         const batch_data data(g.view(), 7);
-        ts::reference::backend backend(how);
+        ts::reference::backend backend(update);
         ts::workers threads(2);
         ts::strategy s(g.view());
         s.ops[0].degree[0] = 2;
         ts::session_options options;
         options.keep_gradients = true;
-        ts::session<ts::reference::backend> session(g.view(), s, 2, how, options, backend, threads);
+        ts::session<ts::reference::backend> session(g.view(), s, 2, update, options, backend, threads);
         session.step(data.inputs);
         session.step(data.inputs);
         return std::pair{session.parameter(0), session.gradient(0)};

@@ -148,7 +148,7 @@ TEST_CASE("without training there is no state, no plan for training, and predict
     trainer_of<ts::reference::backend> trained(ts::local_devices(4), s, samples, moments);
     const data batch = some(samples);
     trained.step(batch);
-    trainer_of<ts::reference::backend> t(ts::local_devices(4), s, samples, moments, {.trains = false});
+    trainer_of<ts::reference::backend> t(ts::local_devices(4), s, samples, moments, {.for_training = false});
     const ts::graph_view g = t.graph();
     ts::index_t parameters = 0;
     for (int p = 0; p < g.parameter_count; ++p) {

@@ -184,7 +184,7 @@ TEST_CASE("weights are there once, whatever the number of lanes") {
 
 TEST_CASE("more sizes than plans are kept, from several threads, and texts of any length") {
     ts::trainer<texts, ts::reference::backend> t(ts::local_devices(1), ts::strategy(ts::describe<texts>(4).view()), 4,
-                                                 ts::sgd{}, {.trains = false});
+                                                 ts::sgd{}, {.for_training = false});
     ts::predictor server(t, {.lanes = 2});
     std::atomic<int> wrong{0};
     std::vector<std::vector<float>> right;

@@ -116,7 +116,7 @@ void hold_to_masks(const ts::optimizer& given, int devices, const ts::strategy& 
                     CHECK(after[at][i] == 0);
                     CHECK(ts::is_pruned(before[at][i]));
                     for (int k = 0; k < how.state_count(); ++k) {
-                        CHECK(t.values().kept(p, k)[i] == 0);
+                        CHECK(t.values().state_of(p, k)[i] == 0);
                     }
                     continue;
                 }
@@ -239,12 +239,12 @@ TEST_CASE("pruning on a schedule goes on bit for bit after a checkpoint, and ave
             }
             CHECK(t.pruned_share<fc1>() == doctest::Approx(0.9).epsilon(0.01));
             const std::vector<float> weights = t.weights<fc1>();
-            t.use_averages(true);
+            t.use_ema(true);
             const std::vector<float> averages = t.weights<fc1>();
             for (std::size_t i = 0; i < weights.size(); ++i) {
                 CHECK((!ts::is_pruned(weights[i]) || averages[i] == 0));
             }
-            CHECK(contains(message_of([&] { t.prune(0.95); }), "use_averages(false)"));
+            CHECK(contains(message_of([&] { t.prune(0.95); }), "use_ema(false)"));
         }
     }
     std::filesystem::remove_all(folder);

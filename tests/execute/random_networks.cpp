@@ -39,8 +39,8 @@ pair_findings hold_pairs(int networks, int each, std::uint64_t first, Make make)
 } // namespace
 
 TEST_CASE("random networks under random strategies, schedules and policies give the numbers of one device") {
-    const pair_findings found =
-        hold_pairs(300, 3, 20000, [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); });
+    const pair_findings found = hold_pairs(
+        300, 3, 20000, [](const ts::optimizer& update, std::uint64_t) { return ts::reference::backend(update); });
     for (int k = 0; k < op_kinds; ++k) {
         CAPTURE(std::string(ts::library_operators[k]->name));
         CHECK(found.kinds[static_cast<std::size_t>(k)] > 0);
@@ -53,8 +53,8 @@ TEST_CASE("random networks under random strategies, schedules and policies give 
 
 #ifdef TESSERA_TEST_HOST
 TEST_CASE("so they do on the host, in any formats") {
-    hold_pairs(100, 2, 30000, [](const ts::optimizer& how, std::uint64_t seed) {
-        return host_in_formats_of(how, static_cast<int>(seed % 1000));
+    hold_pairs(100, 2, 30000, [](const ts::optimizer& update, std::uint64_t seed) {
+        return host_in_formats_of(update, static_cast<int>(seed % 1000));
     });
 }
 #endif

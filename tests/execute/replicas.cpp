@@ -79,7 +79,7 @@ TEST_CASE("batch norm per replica is that of one device which takes the replicas
     const ts::graph_view g = c.network.view();
     oracles expected(c);
     sweep_check check;
-    auto make = [](const ts::optimizer& how) { return ts::reference::backend(how); };
+    auto make = [](const ts::optimizer& update) { return ts::reference::backend(update); };
     double together = 0;
     for (const auto& [devices, micro_batches] : {std::pair{1, 1}, {2, 1}, {5, 1}, {3, 2}}) {
         const sweep_result r = expected.run(per_replica(g, devices, micro_batches), devices, make);
@@ -189,7 +189,7 @@ TEST_CASE("statistics of another replica are refused") {
             for (std::size_t i = 0; i < rows.p.tiles.size(); ++i) {
                 const ts::tile& mine = rows.p.tiles[at(t.copy().segments[1].source)];
                 const ts::tile& x = rows.p.tiles[i];
-                if (x.kind == mine.kind && x.tensor == mine.tensor && x.part == mine.part &&
+                if (x.kind == mine.kind && x.tensor == mine.tensor && x.summand == mine.summand &&
                     x.replica != mine.replica) {
                     replace(t.reads, t.copy().segments[1].source, static_cast<int>(i));
                     t.mutable_copy().segments[1].source = static_cast<int>(i);

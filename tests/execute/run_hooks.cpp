@@ -27,12 +27,12 @@ public:
     using ts::reference::backend::backend;
 
     void bind(ts::plan& p, const ts::graph_view&, const ts::parameter_store*) {
-        bool trains = false;
+        bool for_training = false;
         for (const ts::task& t : p.tasks) {
-            trains = trains || t.kind() == ts::task_kind::update;
+            for_training = for_training || t.kind() == ts::task_kind::update;
         }
         for (ts::tile& t : p.tiles) { // the first that lies in an arena
-            if (!trains && greed > 0 && t.device == 0 && t.alias < 0 && !ts::is_persistent(t.kind)) {
+            if (!for_training && greed > 0 && t.device == 0 && t.alias < 0 && !ts::is_persistent(t.kind)) {
                 t.bytes = greed;
                 break;
             }

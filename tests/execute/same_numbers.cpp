@@ -16,7 +16,7 @@ using namespace test_support;
 struct scattering_backend : ts::reference::backend {
     int run;
 
-    scattering_backend(const ts::optimizer& how, int number) : backend(how), run(number) {}
+    scattering_backend(const ts::optimizer& update, int number) : backend(update), run(number) {}
     void bind(ts::plan& p, const ts::graph_view& g, const ts::parameter_store* store) {
         backend::bind(p, g, store);
         if (run % 2 == 1) {
@@ -29,7 +29,7 @@ struct scattering_backend : ts::reference::backend {
 
 TEST_CASE("random strategies give the numbers of one device, twice the same bits") {
     const coverage seen = hold_strategies(
-        strategy_count(4), [](const ts::optimizer& how, int run) { return scattering_backend(how, run); });
+        strategy_count(4), [](const ts::optimizer& update, int run) { return scattering_backend(update, run); });
     for (int role = 0; role < 5; ++role) {
         CAPTURE(std::string(ts::to_text(static_cast<ts::loop_role>(role))));
         CHECK(seen.roles[role] > 0);
@@ -54,7 +54,7 @@ TEST_CASE("statistics of a batch that many devices sum in slices are those of on
     oracles expected(c);
     sweep_check check;
     int runs = 0;
-    auto make = [&](const ts::optimizer& how) { return scattering_backend(how, runs++ / 2); };
+    auto make = [&](const ts::optimizer& update) { return scattering_backend(update, runs++ / 2); };
     for (const int devices : {5, 6, 8, 12}) {
         const ts::strategy s = data_parallel(c.network.view(), devices);
         check.hold(c, devices, expected.run(s, devices, make), allowed_rounding);

@@ -29,10 +29,10 @@ struct running {
     ts::workers threads;
     reference_session session;
 
-    running(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& how,
+    running(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& update,
             ts::session_options options = {})
-        : network(g), backend(how), threads(devices),
-          session(network.view(), s, devices, how, options, backend, threads) {}
+        : network(g), backend(update), threads(devices),
+          session(network.view(), s, devices, update, options, backend, threads) {}
 };
 
 /// Largest relative difference of the parameters, and whether equal regions on different devices hold equal bits.

@@ -234,7 +234,7 @@ TEST_CASE("a plan of several steps does not run in parts") {
     struct network : ts::sequential<ts::features<8>, fc, ts::cross_entropy> {};
     const ts::graph g = ts::describe<network>(4);
     ts::strategy s(g.view());
-    s.period = 2;
+    s.steps_per_plan = 2;
     ts::plan p = ts::lower(g.view(), s.view(), 1, {});
     ts::reference::backend backend{ts::optimizer()};
     backend.bind(p, g.view(), nullptr);

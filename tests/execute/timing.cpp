@@ -26,7 +26,7 @@ TEST_CASE("what always takes the same is known after the least number of samples
         now += 2 * ms;
         ++runs;
     };
-    const ts::timing t = ts::time_in_turn({.warm_up = 4, .least = 10, .seconds = 100}, turned_clock{&now}, what)[0];
+    const ts::timing t = ts::time_interleaved({.warm_up = 4, .least = 10, .seconds = 100}, turned_clock{&now}, what)[0];
     CHECK(runs == 14);
     CHECK(t.samples == 10);
     CHECK(t.runs == 1);
@@ -42,7 +42,7 @@ TEST_CASE("the quartiles are those of the samples, and the warm-up does not coun
     // 3 slow runs first; then 1, 2, ... 100 ms in an order that is not sorted.
     const auto what = [&] { now += run < 3 ? 1000 * ms : (((run - 3) * 37) % 100 + 1) * ms, ++run; };
     const ts::timing t =
-        ts::time_in_turn({.warm_up = 3, .least = 100, .most = 100, .seconds = 1e6}, turned_clock{&now}, what)[0];
+        ts::time_interleaved({.warm_up = 3, .least = 100, .most = 100, .seconds = 1e6}, turned_clock{&now}, what)[0];
     CHECK(t.samples == 100);
     CHECK(t.least == doctest::Approx(1e-3));
     CHECK(t.lower_quartile == doctest::Approx(26e-3));
@@ -64,7 +64,7 @@ TEST_CASE("sampling ends when the precision is reached, and not before") {
         std::int64_t now = 0;
         const auto what = [&] { now += ms + static_cast<std::int64_t>(random() % static_cast<unsigned>(ms)); };
         const ts::timing t =
-            ts::time_in_turn({.least = 6, .precision = wanted, .seconds = 1e6}, turned_clock{&now}, what)[0];
+            ts::time_interleaved({.least = 6, .precision = wanted, .seconds = 1e6}, turned_clock{&now}, what)[0];
         CHECK(t.precision <= wanted);
         CHECK(t.samples < 100'000);
         // Of 1 to 2 ms, evenly: half of the interval is 0.98 / sqrt(n) of 1 ms, of a median of 1.5 ms.
@@ -78,20 +78,21 @@ TEST_CASE("when the time is over it ends, and says how well the median is known"
     std::int64_t now = 0;
     int runs = 0;
     const auto slow = [&] { now += (runs++ % 2 == 0 ? 1000 : 3000) * ms; };
-    const ts::timing t = ts::time_in_turn({.warm_up = 3, .least = 10, .seconds = 20}, turned_clock{&now}, slow)[0];
+    const ts::timing t = ts::time_interleaved({.warm_up = 3, .least = 10, .seconds = 20}, turned_clock{&now}, slow)[0];
     CHECK(now >= 20'000 * ms);
     CHECK(now <= 23'000 * ms);
     CHECK(t.samples < 10);
     CHECK(t.precision > 0.01);
     // One sample there is always.
     now = 0;
-    const ts::timing once = ts::time_in_turn({.seconds = 0.5}, turned_clock{&now}, slow)[0];
+    const ts::timing once = ts::time_interleaved({.seconds = 0.5}, turned_clock{&now}, slow)[0];
     CHECK(once.samples == 1);
     CHECK(std::isinf(once.precision));
     CHECK(once.median >= 1);
     // And never more than asked for.
     const auto noisy = [&] { now += (++runs % 7 + 1) * ms; };
-    CHECK(ts::time_in_turn({.most = 23, .precision = 0, .seconds = 1e6}, turned_clock{&now}, noisy)[0].samples == 23);
+    CHECK(ts::time_interleaved({.most = 23, .precision = 0, .seconds = 1e6}, turned_clock{&now}, noisy)[0].samples ==
+          23);
 }
 
 TEST_CASE("what is short runs several times for one sample") {
@@ -101,13 +102,13 @@ TEST_CASE("what is short runs several times for one sample") {
         now += 300;
         ++runs;
     };
-    const ts::timing t =
-        ts::time_in_turn({.warm_up = 2, .least = 8, .seconds = 1, .sample_seconds = 3e-5}, turned_clock{&now}, what)[0];
+    const ts::timing t = ts::time_interleaved({.warm_up = 2, .least = 8, .seconds = 1, .sample_seconds = 3e-5},
+                                              turned_clock{&now}, what)[0];
     CHECK(t.runs == 100);
     CHECK(t.median == doctest::Approx(300e-9));
     CHECK(runs == 2 + 8 * 100);
     const auto nothing = [] {};
-    const ts::timing none = ts::time_in_turn({.most = 3}, turned_clock{&now}, nothing)[0];
+    const ts::timing none = ts::time_interleaved({.most = 3}, turned_clock{&now}, nothing)[0];
     CHECK(none.median == 0);
     CHECK(none.runs == 20'000);
 }
@@ -124,7 +125,7 @@ TEST_CASE("several things take turns, each sampled as often") {
         now += 5 * ms;
         order.push_back('b');
     };
-    const auto both = ts::time_in_turn({.warm_up = 1, .least = 10}, turned_clock{&now}, a, b);
+    const auto both = ts::time_interleaved({.warm_up = 1, .least = 10}, turned_clock{&now}, a, b);
     CHECK(both[0].samples == both[1].samples);
     CHECK(both[1].median == doctest::Approx(5 * both[0].median));
     for (std::size_t i = 2; i < order.size(); ++i) {

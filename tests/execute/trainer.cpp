@@ -187,7 +187,7 @@ TEST_CASE("schedules compose: a warm-up before any other, one after the other") 
     for (std::uint64_t step = 0; step < 120; ++step) {
         CHECK(composed(step) == doctest::Approx(whole(step)).epsilon(1e-14));
     }
-    ts::in_turn both{5, ts::constant_rate{0.5}, ts::warm_up{2, square}};
+    ts::sequential_rates both{5, ts::constant_rate{0.5}, ts::warm_up{2, square}};
     CHECK(both(4) == 0.5);
     CHECK(both(5) == doctest::Approx(0.5));
     CHECK(both(7) == square(0));

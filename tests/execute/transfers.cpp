@@ -51,12 +51,13 @@ struct slow_session {
     ts::workers threads{devices};
     ts::session<ts::reference::backend> it;
 
-    explicit slow_session(bool urgent_first, ts::index_t latency = 1'000'000, int period = 1)
-        : it(network.view(), strategy_of(urgent_first, period), devices, rule, options(latency), backend, threads) {}
+    explicit slow_session(bool urgent_first, ts::index_t latency = 1'000'000, int steps_per_plan = 1)
+        : it(network.view(), strategy_of(urgent_first, steps_per_plan), devices, rule, options(latency), backend,
+             threads) {}
 
-    ts::strategy strategy_of(bool urgent_first, int period) const {
+    ts::strategy strategy_of(bool urgent_first, int steps_per_plan) const {
         ts::strategy s = sliced(network.view(), urgent_first);
-        s.period = period;
+        s.steps_per_plan = steps_per_plan;
         return s;
     }
     static ts::session_options options(ts::index_t latency) {
@@ -74,7 +75,7 @@ std::pair<int, int> ordered_pairs(const ts::plan& p, const ts::simulation::timel
         for (std::size_t j = 0; j < p.tasks.size(); ++j) {
             const ts::task& a = p.tasks[i];
             const ts::task& b = p.tasks[j];
-            if (a.params().how == ts::exchange::server && b.params().how == ts::exchange::server &&
+            if (a.params().method == ts::exchange::server && b.params().method == ts::exchange::server &&
                 a.device == b.device && a.op < b.op) {
                 ++(seen.tasks[i].start < seen.tasks[j].start ? count.first : count.second);
             }
@@ -135,7 +136,7 @@ std::pair<int, int> late_transfers(const ts::graph_view& g, const ts::plan& p, c
         begin = forward ? std::min(begin, second.begin + second.tasks[i].start) : begin;
     }
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].params().how != ts::exchange::server) {
+        if (p.tasks[i].params().method != ts::exchange::server) {
             continue;
         }
         const ts::index_t end = first.begin + first.tasks[i].end;
@@ -209,8 +210,8 @@ TEST_CASE("queues give the bits of messages in their order, step by step, in pla
     CHECK(run(true, 0) == plain);
     CHECK(run(true, 200'000) == plain);
 
-    const auto several = [](bool queued, int period) {
-        slow_session s(queued, 0, period);
+    const auto several = [](bool queued, int steps_per_plan) {
+        slow_session s(queued, 0, steps_per_plan);
         const std::vector<std::vector<ts::input_data>> batches(7, s.data.inputs);
         std::vector<double> losses = s.it.steps(batches);
         const std::vector<float> last = s.it.parameter(0);
@@ -346,7 +347,7 @@ TEST_CASE("a plan whose queue may meet other tasks is refused") {
     const ts::graph network = ts::describe<tower>(8);
     const ts::graph_view g = network.view();
     ts::strategy s = sliced(g, true);
-    s.period = 2;
+    s.steps_per_plan = 2;
     const ts::plan sound = planned(g, s, devices);
     CHECK(ts::verify(g, sound).text == "");
     int dropped = 0;
@@ -386,11 +387,11 @@ TEST_CASE("the simulation of threads takes a queue's tasks by urgency, and a lat
         double makespan[2] = {};
         for (const int steps : {2, 6}) {
             ts::strategy s = sliced(g, queued);
-            s.period = steps;
+            s.steps_per_plan = steps;
             const ts::plan p = planned(g, s, devices);
             std::vector<ts::simulation::thread_time> times;
             for (const ts::task& t : p.tasks) {
-                const ts::index_t own = t.params().how == ts::exchange::server ? 2'000'000 : 200'000;
+                const ts::index_t own = t.params().method == ts::exchange::server ? 2'000'000 : 200'000;
                 times.push_back({own, own});
             }
             const ts::simulation::timeline t = ts::simulation::simulate(p, times, {});

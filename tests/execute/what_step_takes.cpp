@@ -123,7 +123,7 @@ TEST_CASE("running statistics follow one batch norm in a training, and may be sh
     CHECK_MESSAGE(
         contains(said, "norm2 shares the running statistics of norm1, and in a training they follow one operator"),
         said);
-    shared_trainer still(ts::local_devices(1), alone, samples, ts::sgd{}, {.trains = false});
+    shared_trainer still(ts::local_devices(1), alone, samples, ts::sgd{}, {.for_training = false});
     CHECK(still.predict(ts::feed<ts::features<64>>(std::vector<float>(64 * samples, 0.5F))).values.size() ==
           2 * samples);
 }
@@ -175,7 +175,7 @@ TEST_CASE("a trainer that does not train takes the weights of any optimizer's ch
         t.step(ts::feed<left>(x), ts::feed<right>(y), ts::feed<truth>(z));
         t.step(ts::feed<left>(x), ts::feed<right>(y), ts::feed<truth>(z));
         ts::io::save_checkpoint(t, folder + "/saved");
-        trainer still(ts::local_devices(1), s, samples, ts::sgd{}, {.trains = false});
+        trainer still(ts::local_devices(1), s, samples, ts::sgd{}, {.for_training = false});
         CHECK(ts::io::load_checkpoint(still, folder + "/saved").step == 2);
         CHECK(still.weights<b>() == t.weights<b>());
         CHECK(still.predict(ts::feed<left>(x), ts::feed<right>(y)).values ==
@@ -184,17 +184,17 @@ TEST_CASE("a trainer that does not train takes the weights of any optimizer's ch
             message_of([&] { ts::io::load_checkpoint(still, folder + "/saved", {.averages = true}); });
         if (how.average != 0) {
             const std::vector<float> weights = still.weights<b>();
-            t.use_averages(true);
+            t.use_ema(true);
             CHECK(said == "accepted");
             CHECK(weights == t.weights<b>());
             CHECK(weights != std::vector<float>(15, 0.0F));
-            t.use_averages(false);
+            t.use_ema(false);
             CHECK(weights != t.weights<b>());
         } else {
             CHECK(contains(said, "has no averages"));
         }
         CHECK(contains(message_of([&] { ts::io::load_checkpoint(t, folder + "/saved", {.averages = true}); }),
-                       "use_averages(true)"));
+                       "use_ema(true)"));
     }
     std::filesystem::remove_all(folder);
 }

@@ -49,14 +49,15 @@ int main(int argc, char** argv) {
     while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
 #ifdef TESSERA_TEST_HOST
         if (!plain) {
-            try_pairs<ts::reference::backend>(number++, 2, found, [](const ts::optimizer& how, std::uint64_t pair) {
-                return host_in_formats_of(how, static_cast<int>(pair % 1000003));
+            try_pairs<ts::reference::backend>(number++, 2, found, [](const ts::optimizer& update, std::uint64_t pair) {
+                return host_in_formats_of(update, static_cast<int>(pair % 1000003));
             });
             continue;
         }
 #endif
-        try_pairs<ts::reference::backend>(
-            number++, 2, found, [](const ts::optimizer& how, std::uint64_t) { return ts::reference::backend(how); });
+        try_pairs<ts::reference::backend>(number++, 2, found, [](const ts::optimizer& update, std::uint64_t) {
+            return ts::reference::backend(update);
+        });
     }
     for (const std::string& w : found.wrong) {
         std::printf("WRONG %s\n", w.c_str());

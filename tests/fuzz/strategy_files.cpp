@@ -56,7 +56,7 @@ bool read_strategy(const std::string& text) {
     if (io::to_text(io::to_json(g, back.value, back.devices)) != again) {
         return false;
     }
-    const ts::index_t steps = ts::index_t{file.value.micro_batches} * file.value.period;
+    const ts::index_t steps = ts::index_t{file.value.micro_batches} * file.value.steps_per_plan;
     if (file.devices <= two_nodes().devices() && steps <= 64) {
         use(g, file.value, file.devices, two_nodes());
     }

@@ -90,9 +90,10 @@ TEST_CASE("every crop and flip comes about equally often, and seeds, epochs and 
     double chi_squared = 0;
     for (const int n : count) chi_squared += (n - 1000.0) * (n - 1000.0) / 1000.0;
     CHECK(chi_squared < 100); // 49 degrees of freedom: above once in 30000 times
-    const auto places = [](const augmentation& how, std::uint64_t epoch) {
+    const auto places = [](const augmentation& augment, std::uint64_t epoch) {
         std::vector<int> all;
-        for (std::int64_t s = 0; s < 20; ++s) all.push_back(draw(how, epoch, s).down * 5 + draw(how, epoch, s).right);
+        for (std::int64_t s = 0; s < 20; ++s)
+            all.push_back(draw(augment, epoch, s).down * 5 + draw(augment, epoch, s).right);
         return all;
     };
     CHECK(places(a, 0) == places(a, 0));

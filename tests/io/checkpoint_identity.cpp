@@ -63,8 +63,8 @@ TEST_CASE("checkpoint identity: a training with other settings is refused by the
     ts::local_devices one(1);
     const ts::optimizer none(ts::sgd{.weight_decay = 0.5F});
     ts::reference::backend backend(none);
-    ts::session<ts::reference::backend> predicts(g.view(), ts::strategy(g.view()), 1, none, {.trains = false}, backend,
-                                                 one.threads());
+    ts::session<ts::reference::backend> predicts(g.view(), ts::strategy(g.view()), 1, none, {.for_training = false},
+                                                 backend, one.threads());
     const std::string said = message_of([&] { ts::io::load_checkpoint(predicts, here / "one"); });
     CHECK(!contains(said, "optimizer.weight_decay"));
 }

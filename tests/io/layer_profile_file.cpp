@@ -41,7 +41,7 @@ TEST_CASE("a profile is read as it stands, and becomes costs in ns and bytes") {
     CHECK(g.nodes[0].output_bytes == 0);
     CHECK(g.nodes[1].times.front() == search::placement::task_time{1'500'000, 2'250'000});
     CHECK(g.nodes[1].output_bytes == 80);
-    CHECK(g.nodes[1].held_bytes == 2048);
+    CHECK(g.nodes[1].resident_bytes == 2048);
     CHECK(g.edges[0].bytes == 0);
     CHECK(g.edges[1].bytes == 16); // the tensor that it picks
     CHECK(io::profile_from_text(io::profile_text(p), "p") == p);

@@ -225,9 +225,10 @@ TEST_CASE("searches: every digit of what they are tells them apart") {
     o.temperature = 1e-7;
     const std::string text = ts::io::to_text(ts::search::search_state{}, g.view(), on, o);
     CHECK_NOTHROW(ts::io::search_from_text(text, g.view(), on, o));
-    const auto refused = [&](const ts::graph_view& of, const ts::search::mcmc_options& how) {
-        return test_support::contains(test_support::message_of([&] { ts::io::search_from_text(text, of, on, how); }),
-                                      "it belongs to another");
+    const auto refused = [&](const ts::graph_view& of, const ts::search::mcmc_options& options) {
+        return test_support::contains(
+            test_support::message_of([&] { ts::io::search_from_text(text, of, on, options); }),
+            "it belongs to another");
     };
     ts::search::mcmc_options other = o;
     other.temperature = 2e-7;

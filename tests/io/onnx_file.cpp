@@ -17,8 +17,8 @@ onnx_model small() {
     m.input("x", {-1, 3}).weight("fc.weight", {2, 3}, {1, 2, 3, 4, 5, 6}).weight("fc.bias", {2}, {0.5F, -0.5F});
     return m.node("Gemm", {"x", "fc.weight", "fc.bias"}, {"y"}, {{"transB", 1}}).output("y");
 }
-std::string refusal_of(const std::string& bytes, const ts::onnx::options& how = {}) {
-    return message_of([&] { (void)io::onnx_from_bytes(bytes, how, "m.onnx"); });
+std::string refusal_of(const std::string& bytes, const ts::onnx::options& options = {}) {
+    return message_of([&] { (void)io::onnx_from_bytes(bytes, options, "m.onnx"); });
 }
 
 } // namespace

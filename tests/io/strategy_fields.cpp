@@ -254,7 +254,7 @@ TEST_CASE("strategy fields: a strategy file brings late gradients back") {
     const ts::graph_view g = mlp().view();
     ts::strategy s = search::data_parallel(g, 2);
     s.sync = ts::schedule::stale_gradients(ts::schedule::gradients_of(g), 2);
-    s.period = 4;
+    s.steps_per_plan = 4;
     const std::string text = ts::io::to_text(ts::io::to_json(g, s, 2));
     CHECK(ts::is_same(ts::io::strategy_from_text(g, text).value, s));
 }

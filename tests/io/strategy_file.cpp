@@ -61,26 +61,26 @@ TEST_CASE("strategy file: 400 random strategies and pipelines come back the same
     policies.emplace_back("average", ts::schedule::parameter_average(4));
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
         test_support::pipeline_case c = test_support::random_pipeline(g, 6, seed, seen);
-        c.how.period = 1 + static_cast<int>(seed % 3);
+        c.how.steps_per_plan = 1 + static_cast<int>(seed % 3);
         c.how.parameters_on = static_cast<int>(seed % 7) - 1;
         c.how.overlap = seed % 3 == 0;
         c.how.sync = policies[seed % policies.size()].second;
         if (c.how.sync.average_every > 0) { // whole copies, updated by themselves
             c.how.parameters_on = -1;
-            c.how.period *= c.how.sync.average_every;
+            c.how.steps_per_plan *= c.how.sync.average_every;
         }
         if (c.how.sync.shards_parameters) {
             c.how.parameters_on = -1;
         }
         if (c.how.parameters_on >= 0) { // which is for one step at a time
-            c.how.period = 1;
+            c.how.steps_per_plan = 1;
         }
         const std::string text = io::to_text(io::to_json(g, c.how, 6));
         const io::strategy_file back = io::strategy_from_text(g, text);
         CHECK(io::to_text(io::to_json(g, back.value, back.devices)) == text);
         CHECK(back.devices == 6);
         CHECK(back.value.micro_batches == c.how.micro_batches);
-        CHECK(back.value.period == c.how.period);
+        CHECK(back.value.steps_per_plan == c.how.steps_per_plan);
         CHECK(back.value.parameters_on == c.how.parameters_on);
         CHECK(back.value.overlap == c.how.overlap);
         CHECK(back.value.statistics == c.how.statistics);

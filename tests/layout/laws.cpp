@@ -41,7 +41,7 @@ constexpr bool covers(const tensor_layout& l) {
         for (int part = 0; part < l.partial; ++part) {
             int copies = 0;
             for (const ts::piece& p : pieces) {
-                copies += p.part == part && p.region.contains(element(l.extents, e)) ? 1 : 0;
+                copies += p.summand == part && p.region.contains(element(l.extents, e)) ? 1 : 0;
             }
             if (copies != l.replicate) {
                 return false;
@@ -136,7 +136,7 @@ values filled(const tensor_layout& l) {
         all.emplace_back();
         for (index_t e = 0; e < l.extents.volume(); ++e) {
             if (p.region.contains(element(l.extents, e))) {
-                all.back().push_back(value_of(e, p.part));
+                all.back().push_back(value_of(e, p.summand));
             }
         }
     }
@@ -157,7 +157,7 @@ values redistributed_values(const tensor_layout& from, const tensor_layout& to, 
                 continue;
             }
             long sum = 0;
-            for (const ts::segment& s : r.gathers[i].segments) {
+            for (const ts::segment& s : r.recipes[i].segments) {
                 const ts::piece& source = sources[static_cast<std::size_t>(s.source)];
                 if (!s.region.contains(one)) {
                     continue;

@@ -83,7 +83,7 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
         const layout_of_pieces to = random_layout(s, devices, false, pick);
         const ts::index_t bytes_each = round % 2 == 0 ? 4 : 8;
         const ts::redistributed r = ts::redistribute(from.pieces, to.pieces, bytes_each);
-        REQUIRE(r.gathers.size() == to.pieces.size());
+        REQUIRE(r.recipes.size() == to.pieces.size());
         ts::index_t moved = 0;
         std::map<int, ts::index_t> received;
         for (std::size_t i = 0; i < to.pieces.size(); ++i) {
@@ -92,8 +92,8 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
             for_each_element(s, [&](const ts::box& one) {
                 const bool wanted = target.region.contains(one);
                 std::vector<int> times(static_cast<std::size_t>(from.parts), 0);
-                bool written = r.gathers[i].clear;
-                for (const ts::segment& seg : r.gathers[i].segments) {
+                bool written = r.recipes[i].clear;
+                for (const ts::segment& seg : r.recipes[i].segments) {
                     if (!seg.region.contains(one)) {
                         continue;
                     }
@@ -103,13 +103,13 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
                     REQUIRE(!(seg.first && written));
                     written = true;
                     overwritten += seg.first ? 1 : 0;
-                    ++times[static_cast<std::size_t>(source.part)];
+                    ++times[static_cast<std::size_t>(source.summand)];
                     const ts::index_t bytes = source.device == target.device ? 0 : bytes_each;
                     moved += bytes;
                     received[target.device] += bytes;
                     // A copy on the target's own device is preferred.
                     for (const ts::piece& other : from.pieces) {
-                        REQUIRE((bytes == 0 || other.device != target.device || other.part != source.part ||
+                        REQUIRE((bytes == 0 || other.device != target.device || other.summand != source.summand ||
                                  !other.region.contains(one)));
                     }
                 }
@@ -135,7 +135,7 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
             from.push_back({{1, {{begin, begin + 1 + pick(6)}}}, pick(3), k, -1});
         }
         const ts::box target{1, {{1, 8}}};
-        const ts::gather g = ts::gather_into(from, target, 0, 0);
+        const ts::copy_recipe g = ts::copy_recipe_for(from, target, 0, 0);
         bool exactly = true; // every element has one contribution
         for (ts::index_t x = 0; x < 10; ++x) {
             int expected = 0;

@@ -22,7 +22,7 @@ inline tessera::search::placement::cost_graph two_kinds(int blocks) {
         n.name = "node " + std::to_string(g.count());
         n.times = {{first, first}, {second, second}};
         n.output_bytes = 100;
-        n.parameter_bytes = n.held_bytes = weights ? 1000 : 0;
+        n.parameter_bytes = n.resident_bytes = weights ? 1000 : 0;
         for (const int f : from) {
             g.edges.push_back({f, g.count(), 100});
         }

@@ -181,12 +181,12 @@ const op_record own_records[] = {
      .initial = {ts::initial_values::moments},
      .momentum = [](const op_attributes&) { return 0.5; }},
     {.name = "beside", .describe = beside, .inputs = 0},
-    {.name = "bag", .describe = bag, .integers = [](const op_attributes&, const shape&, int) { return index_t{9}; }},
+    {.name = "bag", .describe = bag, .index_bound = [](const op_attributes&, const shape&, int) { return index_t{9}; }},
     {.name = "rectified_product", .describe = rectified_product, .facts = {.work = ts::work_kind::matrix_product}},
     {.name = "blurred", .describe = blurred, .facts = {.work = ts::work_kind::convolution}},
     {.name = "column",
      .describe = column,
-     .anywhere =
+     .without_place =
          [](op_attributes a) {
              a.set(column_attributes{});
              return a;
@@ -194,7 +194,7 @@ const op_record own_records[] = {
     {.name = "shortened",
      .describe = squared_error,
      .inputs = 2,
-     .at_longest = [](op_attributes a, const shape*) { return a; }},
+     .for_longest = [](op_attributes a, const shape*) { return a; }},
     {.name = "class_distance",
      .describe = squared_error,
      .inputs = 2,
@@ -254,14 +254,14 @@ constexpr question of = [](const op_record&, const description& d) { return Of(d
 const asked questions[] = {
     {"takes two inputs or more", [](const op_record& r, const description&) { return r.inputs == 0; }},
     {"uses", [](const op_record& r, const description&) { return r.uses != nullptr; }},
-    {"at_longest", [](const op_record& r, const description&) { return r.at_longest != nullptr; }},
-    {"anywhere", [](const op_record& r, const description&) { return r.anywhere != nullptr; }},
+    {"for_longest", [](const op_record& r, const description&) { return r.for_longest != nullptr; }},
+    {"without_place", [](const op_record& r, const description&) { return r.without_place != nullptr; }},
     {"momentum", [](const op_record& r, const description&) { return r.momentum != nullptr; }},
-    {"integers", [](const op_record& r, const description&) { return r.integers != nullptr; }},
+    {"index_bound", [](const op_record& r, const description&) { return r.index_bound != nullptr; }},
     {"labels", [](const op_record& r, const description&) { return r.labels != nullptr; }},
     {"divisor", [](const op_record& r, const description&) { return r.divisor != nullptr; }},
     {"ignored", [](const op_record& r, const description&) { return r.ignored != nullptr; }},
-    {"rows_weigh", [](const op_record& r, const description&) { return r.rows_weigh != nullptr; }},
+    {"row_weight", [](const op_record& r, const description&) { return r.row_weight != nullptr; }},
     {"only_planned", [](const op_record& r, const description&) { return r.only_planned != nullptr; }},
     {"makes_probabilities", [](const op_record& r, const description&) { return r.makes_probabilities; }},
     {"takes_logits", [](const op_record& r, const description&) { return r.takes_logits; }},
@@ -333,8 +333,8 @@ TEST_CASE("what is true of a single operator of the library is true of others to
 TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss] = ts::op_facts{};
-    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, at_longest, momentum,
-                                 integers, labels, divisor, ignored, rows_weigh, formula, generated, rows, own,
+    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, for_longest, momentum,
+                                 integers, labels, divisor, ignored, row_weight, formula, generated, rows, own,
                                  only_planned, makes_probabilities, takes_logits] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
         operand{};
@@ -345,7 +345,7 @@ TEST_CASE("no yes-or-no is forgotten here") {
             whole || facts.view || said.view));
     CHECK(differentiable);
     const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
-                         labels == nullptr && divisor == nullptr && ignored == nullptr && rows_weigh == nullptr &&
+                         labels == nullptr && divisor == nullptr && ignored == nullptr && row_weight == nullptr &&
                          formula == nullptr && own == nullptr && only_planned == nullptr;
     CHECK(nothing);
 }

@@ -27,8 +27,8 @@ struct op_case {
     /// How many integers there are to choose from, where an input has them.
     ts::index_t integers() const {
         ts::index_t looked_up = 0;
-        for (int slot = 0; slot < 2 && looked_up == 0 && ts::record_of(attributes).integers != nullptr; ++slot) {
-            looked_up = ts::record_of(attributes).integers(attributes, inputs[0], slot);
+        for (int slot = 0; slot < 2 && looked_up == 0 && ts::record_of(attributes).index_bound != nullptr; ++slot) {
+            looked_up = ts::record_of(attributes).index_bound(attributes, inputs[0], slot);
         }
         return looked_up > 0 ? looked_up : inputs[0][ts::op::channel_dimension(inputs[0].rank)];
     }

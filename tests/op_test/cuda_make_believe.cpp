@@ -11,8 +11,9 @@ namespace op_test {
 namespace {
 
 void run(const task& t, outcome& found) {
-    run_as_plan(t, found, [&](const ts::optimizer& how, int devices) {
-        return test_support::emulated_backend(how, test_support::gpu_placement(devices, static_cast<int>(t.seed % 3)));
+    run_as_plan(t, found, [&](const ts::optimizer& update, int devices) {
+        return test_support::emulated_backend(update,
+                                              test_support::gpu_placement(devices, static_cast<int>(t.seed % 3)));
     });
 }
 

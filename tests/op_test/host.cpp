@@ -55,8 +55,8 @@ void run(const task& t, outcome& found) {
             });
         }
     }
-    run_as_plan(t, found, [&](const ts::optimizer& how, int) {
-        return test_support::host_in_formats_of(how, static_cast<int>(t.seed % 1000003));
+    run_as_plan(t, found, [&](const ts::optimizer& update, int) {
+        return test_support::host_in_formats_of(update, static_cast<int>(t.seed % 1000003));
     });
 }
 

@@ -34,13 +34,13 @@ struct spread_plan {
     ts::node_traffic traffic;
 };
 
-ts::plan planned(const ts::graph_view& g, const ts::strategy_view& s, int devices, const ts::optimizer& how,
+ts::plan planned(const ts::graph_view& g, const ts::strategy_view& s, int devices, const ts::optimizer& update,
                  ts::lower_options o = {}) {
-    o.update = how;
+    o.update = update;
     ts::plan p = ts::lower(g, s, devices, o);
-    ts::reference::backend b(how);
+    ts::reference::backend b(update);
     b.bind(p, g, nullptr);
-    ts::finish(g, p, 0, &how);
+    ts::finish(g, p, 0, &update);
     return p;
 }
 

@@ -52,24 +52,24 @@ TEST_CASE("counts: micro-batches are at most the samples, steps of a plan 1024, 
     }
     CHECK(verdict([](ts::strategy& s) { s.micro_batches = 64; }) == "accepted");
     for (const int bad : {-3, 0, 1025, 3000, INT32_MAX}) {
-        CHECK(contains(verdict([&](ts::strategy& s) { s.period = bad; }), words(rule::period_out_of_range)));
+        CHECK(contains(verdict([&](ts::strategy& s) { s.steps_per_plan = bad; }), words(rule::period_out_of_range)));
     }
-    CHECK(verdict([](ts::strategy& s) { s.period = 1024; }) == "accepted");
+    CHECK(verdict([](ts::strategy& s) { s.steps_per_plan = 1024; }) == "accepted");
     const ts::graph many = ts::describe<test_networks::mlp::network>(1 << 20);
     CHECK(verdict([](ts::strategy& s) { s.micro_batches = 1 << 18; }, many) == "accepted");
-    for (const auto& [micro_batches, period] : {std::pair{1 << 20, 1}, std::pair{1 << 18, 4}}) {
+    for (const auto& [micro_batches, steps_per_plan] : {std::pair{1 << 20, 1}, std::pair{1 << 18, 4}}) {
         const int m = micro_batches;
-        const int k = period;
+        const int k = steps_per_plan;
         CHECK(contains(verdict(
                            [&](ts::strategy& s) {
                                s.micro_batches = m;
-                               s.period = k;
+                               s.steps_per_plan = k;
                            },
                            many),
                        words(rule::plan_is_too_large)));
         ts::strategy s(many.view());
         s.micro_batches = m;
-        s.period = k;
+        s.steps_per_plan = k;
         CHECK_FALSE(ts::check_layout(many.view(), s.view(), 4)); // who never lowers it may have it
     }
 }
@@ -116,7 +116,7 @@ struct mode_row {
 };
 
 const mode_row mode_rows[] = {
-    {rule::averages_of_sums, "fc1", 2, 0, [](ts::strategy& s) { s.sync.average_every = s.period = 2; }},
+    {rule::averages_of_sums, "fc1", 2, 0, [](ts::strategy& s) { s.sync.average_every = s.steps_per_plan = 2; }},
     {rule::averages_of_sums, "fc1", 1, 0,
      [](ts::strategy& s) {
          s.sync = ts::schedule::parameter_average(1);
@@ -131,7 +131,7 @@ const mode_row mode_rows[] = {
     {rule::averages_past_the_period, "fc1", 4, 3,
      [](ts::strategy& s) {
          s.sync = ts::schedule::parameter_average(3);
-         s.period = 4;
+         s.steps_per_plan = 4;
      }},
     {rule::times_without_messages, "fc1", 0, 1,
      [](ts::strategy& s) {
@@ -156,7 +156,7 @@ const mode_row mode_rows[] = {
     {rule::slices_not_sliced, "fc2", 3, 0,
      [](ts::strategy& s) {
          s.sync.shards_parameters = true;
-         s.sync.messages[2].how = ts::exchange::server;
+         s.sync.messages[2].method = ts::exchange::server;
      }},
     {rule::slices_in_slices, "fc3", 2, 1,
      [](ts::strategy& s) {
@@ -191,7 +191,7 @@ TEST_CASE("modes of synchronization that contradict each other are refused by ru
     usual.sync = {};
     CHECK_NOTHROW(ts::require(g, usual.view(), 4));
     usual.sync = ts::schedule::parameter_average(2);
-    usual.period = 4;
+    usual.steps_per_plan = 4;
     CHECK_NOTHROW(ts::require(g, usual.view(), 4));
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("modes of synchronization that the rules accept are lowered to plans t
                                       : test_support::random_strategy(g, devices, seed, seen);
         s.overlap = pick(2) != 0;
         s.parameters_on = pick(4) != 0 ? -1 : pick(devices);
-        s.period = s.parameters_on >= 0 ? 1 : 1 + pick(4);
+        s.steps_per_plan = s.parameters_on >= 0 ? 1 : 1 + pick(4);
         const bool mixed = pick(2) != 0;
         const bool has_messages = pick(3) != 0;
         auto how = static_cast<ts::exchange>(pick(4));

@@ -41,7 +41,7 @@ static_assert(listed_count<ts::copy_fields>() == member_count<ts::copy_fields>()
 static_assert(listed_count<ts::parameter_fields>() == member_count<ts::parameter_fields>());
 static_assert(listed_count<ts::copy_segment>() == member_count<ts::copy_segment>());
 static_assert(listed_count<ts::wait_for>() == member_count<ts::wait_for>());
-static_assert(listed_count<ts::task_part>() == member_count<ts::task_part>());
+static_assert(listed_count<ts::task_parameter>() == member_count<ts::task_parameter>());
 static_assert(listed_count<ts::result_piece>() == member_count<ts::result_piece>());
 static_assert(listed_count<ts::plan>() + 3 == member_count<ts::plan>()); // tiles, tasks and the hash
 
@@ -96,8 +96,8 @@ TEST_CASE("what a task does for one of its parameters has all that the task has 
             }
             ts::task t = whole;
             t.late = !t.late;
-            t.beside = !t.beside;
-            t.flag = number_of_a_tile(c.p, pick);
+            t.side_stream = !t.side_stream;
+            t.nonfinite_count = number_of_a_tile(c.p, pick);
             t.scratch = number_of_a_tile(c.p, pick);
             t.priority = pick(1000);
             for (std::size_t i = 0; i < ts::part_count(t); ++i) {
@@ -106,12 +106,12 @@ TEST_CASE("what a task does for one of its parameters has all that the task has 
                 CHECK(one.device == t.device);
                 CHECK(one.stream == t.stream);
                 CHECK(one.late == t.late);
-                CHECK(one.beside == t.beside);
-                CHECK(one.flag == t.flag);
+                CHECK(one.side_stream == t.side_stream);
+                CHECK(one.nonfinite_count == t.nonfinite_count);
                 CHECK(one.scratch == t.scratch);
                 CHECK(one.priority == t.priority);
                 CHECK(one.params().message == t.params().message);
-                CHECK(one.params().how == t.params().how);
+                CHECK(one.params().method == t.params().method);
                 CHECK(one.params().slice == t.params().slice);
                 CHECK(one.params().slices == t.params().slices);
                 CHECK(one.params().scale == t.params().scale);
@@ -136,7 +136,7 @@ TEST_CASE("a task by itself touches the tiles that it touched, under the numbers
         for (int i = 0; i < static_cast<int>(c.p.tasks.size()); ++i) {
             ts::plan p = c.p;
             ts::task& t = p.tasks[place(i)];
-            t.flag = pick(2) == 0 ? number_of_a_tile(p, pick) : -1;
+            t.nonfinite_count = pick(2) == 0 ? number_of_a_tile(p, pick) : -1;
             const ts::plan alone = ts::isolate(p, i);
             std::vector<int> before;
             std::vector<int> after;

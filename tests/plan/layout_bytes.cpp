@@ -77,13 +77,14 @@ std::vector<edge> by_values(const ts::graph_view& g, const ts::strategy_view& s)
         const ts::description from = g.describe(op - 1);
         const ts::description to = g.describe(op);
         const int input = to.find_operand(ts::operand_kind::input);
-        const auto of = [&](int which, const ts::description& d, int operand, ts::held what) {
+        const auto of = [&](int which, const ts::description& d, int operand, ts::operand_tensor what) {
             return ts::layout_of_operand(d, operand, s.ops[which], s.pool, what);
         };
-        const ts::redistributed forward =
-            ts::redistribute(of(op - 1, from, from.output(), ts::held::value), of(op, to, input, ts::held::value));
-        const ts::redistributed backward = ts::redistribute(of(op, to, input, ts::held::gradient),
-                                                            of(op - 1, from, from.output(), ts::held::gradient));
+        const ts::redistributed forward = ts::redistribute(of(op - 1, from, from.output(), ts::operand_tensor::value),
+                                                           of(op, to, input, ts::operand_tensor::value));
+        const ts::redistributed backward =
+            ts::redistribute(of(op, to, input, ts::operand_tensor::gradient),
+                             of(op - 1, from, from.output(), ts::operand_tensor::gradient));
         edge e{forward.bytes, backward.bytes, {}, {}, forward.kind, backward.kind};
         for (std::size_t d = 0; d < forward.sent.size(); ++d) {
             e.sent[d] = forward.sent[d];

@@ -105,7 +105,8 @@ const std::vector<schedule::ready_gradient>& gradients() {
 /// By the program's name.
 const std::map<std::string, std::function<std::string()>>& mistakes() {
     static const std::map<std::string, std::function<std::string()>> all = {
-        {"period_on_one_device", [] { return changed([](strategy& s) { s.period = 2, s.parameters_on = 0; }); }},
+        {"period_on_one_device",
+         [] { return changed([](strategy& s) { s.steps_per_plan = 2, s.parameters_on = 0; }); }},
         {"stage_is_negative", [] { return changed([](strategy& s) { s.ops[0].stage = -1; }); }},
         {"stage_reads_later_stage", [] { return changed([](strategy& s) { s.ops[0].stage = 1; }); }},
         {"stage_without_operators", [] { return changed([](strategy& s) { s.ops[5].stage = 2; }); }},
@@ -264,7 +265,7 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         // Older rules, whose programs are new.
         {"micro_batches_are_zero", [] { return changed([](strategy& s) { s.micro_batches = 0; }); }},
         {"micro_batches_exceed_samples", [] { return changed([](strategy& s) { s.micro_batches = 16; }); }},
-        {"period_is_zero", [] { return changed([](strategy& s) { s.period = 0; }); }},
+        {"period_is_zero", [] { return changed([](strategy& s) { s.steps_per_plan = 0; }); }},
         {"parameters_on_missing_device", [] { return changed([](strategy& s) { s.parameters_on = 2; }); }},
         {"stage_device_does_not_exist",
          [] {
@@ -277,7 +278,7 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
         {"averages_on_one_device",
          [] { return changed([](strategy& s) { s.sync = schedule::parameter_average(1), s.parameters_on = 0; }); }},
         {"averages_past_the_period",
-         [] { return changed([](strategy& s) { s.sync = schedule::parameter_average(3), s.period = 4; }); }},
+         [] { return changed([](strategy& s) { s.sync = schedule::parameter_average(3), s.steps_per_plan = 4; }); }},
         {"zero_3_on_one_device",
          [] { return changed([](strategy& s) { s.sync = schedule::zero(gradients(), 3), s.parameters_on = 1; }); }},
         {"times_without_messages",
@@ -318,12 +319,15 @@ const std::map<std::string, std::function<std::string()>>& mistakes() {
          [] { return made([] { return schedule::eight_bit_gradients(gradients(), 0); }); }},
         {"compression_to_nothing", [] { return made([] { return schedule::top_k_gradients(gradients(), 0); }); }},
         {"staleness_past_the_period",
-         [] { return changed([](strategy& s) { s.sync = schedule::stale_gradients(gradients(), 4), s.period = 4; }); }},
+         [] {
+             return changed(
+                 [](strategy& s) { s.sync = schedule::stale_gradients(gradients(), 4), s.steps_per_plan = 4; });
+         }},
         {"staleness_is_negative", [] { return made([] { return schedule::stale_gradients(gradients(), -1); }); }},
         {"staleness_without_waiting",
          [] {
              return changed([](strategy& s) {
-                 s.sync = schedule::stale_gradients(gradients(), 1), s.period = 4;
+                 s.sync = schedule::stale_gradients(gradients(), 1), s.steps_per_plan = 4;
                  s.sync.update_at = ts::sync_time::ready;
              });
          }},
@@ -403,7 +407,7 @@ const std::map<rule, std::function<std::string()>>& of_values_alone() {
                  const ts::graph g = ts::describe<mlp>(8);
                  strategy s(g.view());
                  s.sync = schedule::stale_gradients(gradients(), 1);
-                 s.period = 2;
+                 s.steps_per_plan = 2;
                  ts::lower_options o;
                  o.update = ts::optimizer(ts::sgd{}, 1.0F);
                  return ts::lower(g.view(), s.view(), 2, o);

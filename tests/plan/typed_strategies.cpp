@@ -198,11 +198,11 @@ TEST_CASE("every synchronization policy as a type is that of its function") {
     check_same<typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>, ts::overlap,
                      ts::synchronize<ts::p3<2, 10>, ts::predicted_for<1, 1, 2>>>>(s);
     s = halved(schedule::parameter_average(2));
-    s.period = 4;
-    check_same<halves<ts::parameter_average<2>, ts::period<4>>>(s);
+    s.steps_per_plan = 4;
+    check_same<halves<ts::parameter_average<2>, ts::steps_per_plan<4>>>(s);
     s = halved(schedule::stale_gradients(all, 2, {200, 100}));
-    s.period = 4;
-    check_same<halves<ts::stale_gradients<2, 200, 100>, ts::period<4>>>(s);
+    s.steps_per_plan = 4;
+    check_same<halves<ts::stale_gradients<2, 200, 100>, ts::steps_per_plan<4>>>(s);
 }
 
 TEST_CASE("messages written by hand are those of a value") {
@@ -255,13 +255,13 @@ TEST_CASE("messages written by hand are those of a value") {
         typed<mlp, 2, ts::others<ts::split<ts::sample, 2>>,
               ts::messages<ts::send<ts::exchange::all_reduce, ts::weight_of<fc3>, ts::bias_of<fc3>, ts::weight_of<fc2>,
                                     ts::bias_of<fc2>, ts::weight_of<fc1>, ts::bias_of<fc1>>,
-                           ts::update_after_backward, ts::used_late<2>>,
-              ts::period<4>>;
+                           ts::update_after_backward, ts::bounded_staleness<2>>,
+              ts::steps_per_plan<4>>;
     s.sync.compress = ts::compression::none;
     s.sync.keep_one_in = ts::usual_keep_one_in;
     s.sync.update_at = ts::sync_time::after_backward;
     s.sync.staleness = 2;
-    s.period = 4;
+    s.steps_per_plan = 4;
     check_same<late>(s);
 }
 

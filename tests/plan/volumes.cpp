@@ -72,9 +72,9 @@ void check_halo(ts::loop_name name, int d, index_t planes) {
         CHECK(m.backward == m.forward); // each plane's gradient goes back whence the plane came
         const ts::description from = g.describe(1);
         const ts::description to = g.describe(2);
-        const ts::redistributed r =
-            ts::redistribute(ts::layout_of_operand(from, from.output(), s.ops[1], s.pool.data(), ts::held::value),
-                             ts::layout_of_operand(to, 0, s.ops[2], s.pool.data(), ts::held::value));
+        const ts::redistributed r = ts::redistribute(
+            ts::layout_of_operand(from, from.output(), s.ops[1], s.pool.data(), ts::operand_tensor::value),
+            ts::layout_of_operand(to, 0, s.ops[2], s.pool.data(), ts::operand_tensor::value));
         CHECK(r.bytes == m.forward);
         CHECK((r.kind == ts::collective::halo_exchange) == (planes > 0));
     }

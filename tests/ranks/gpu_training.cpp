@@ -50,9 +50,9 @@ struct gpu_training {
     ts::cuda::backend backend;
     session values;
 
-    gpu_training(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& how, ts::workers& threads,
-                 const ts::cuda::backend_options& o = {.measure = false, .most_workspace = 65536})
-        : backend(how, o), values(g.view(), s, devices, how, {.seed = 7}, backend, threads) {}
+    gpu_training(const ts::graph& g, const ts::strategy& s, int devices, const ts::optimizer& update,
+                 ts::workers& threads, const ts::cuda::backend_options& o = {.measure = false, .most_workspace = 65536})
+        : backend(update, o), values(g.view(), s, devices, update, {.seed = 7}, backend, threads) {}
 };
 
 std::vector<std::pair<std::string, ts::strategy>> strategies(const ts::graph_view& g, int devices) {

@@ -45,7 +45,7 @@ void compare(std::uint64_t number, const setting& x, ts::workers& over_ranks, ts
     const batch_data data(g, number + 1);
     coverage seen;
     const random_pair pair = draw_pair(g, c.how, number * 64, seen);
-    if (pair.devices > over_ranks.all_devices() || pair.how.period > 1) {
+    if (pair.devices > over_ranks.all_devices() || pair.how.steps_per_plan > 1) {
         return;
     }
     int exchanges = 0; // over ranks, which are last

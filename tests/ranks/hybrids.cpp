@@ -207,12 +207,12 @@ struct lopsided : ts::sequential<ts::image<3, 16, 16>, wide, ts::relu, wide_agai
 
 /// Steps in which the last stage's sum has begun before the first stage has gone backward, out of some, by the ranks'
 /// clock.
-int steps_that_overlap(const ts::strategy& s, const ts::optimizer& how, ts::workers& over_ranks, int devices,
+int steps_that_overlap(const ts::strategy& s, const ts::optimizer& update, ts::workers& over_ranks, int devices,
                        int steps) {
     const ts::graph described = ts::describe<lopsided>(16);
     const ts::graph_view g = described.view();
-    ts::reference::backend backend(how);
-    ts::session<ts::reference::backend> session(g, s, devices, how, {}, backend, over_ranks);
+    ts::reference::backend backend(update);
+    ts::session<ts::reference::backend> session(g, s, devices, update, {}, backend, over_ranks);
     const batch_data data(g, 1);
     session.step(data.inputs);
     const ts::plan& p = session.training_plan();

@@ -84,8 +84,8 @@ int program(ts::mpi::environment& mpi) {
         in_one.step(batch_data(g.view(), step).inputs);
     }
     for (const bool use : {true, false}) {
-        whole->use_averages(use);
-        in_one.use_averages(use);
+        whole->use_ema(use);
+        in_one.use_ema(use);
         for (int p = 0; p < g.view().parameter_count; ++p) {
             check(whole->parameter(p) == in_one.parameter(p), "an average, or what stood in its place", mpi.rank());
         }

@@ -41,21 +41,21 @@ using numbers = std::vector<double>;
 
 /// What arrives of v = gradient + what was left out before, by the definitions, in double; `v` becomes what is left
 /// out.
-numbers sent(const compression_setting& how, numbers& v) {
+numbers sent(const compression_setting& compress, numbers& v) {
     const std::size_t n = v.size();
     numbers arrived(n, 0);
-    if (how.how == compression::top_k) {
+    if (compress.how == compression::top_k) {
         std::vector<std::size_t> order(n);
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return std::abs(v[a]) > std::abs(v[b]); });
-        const auto one_in = static_cast<std::size_t>(how.keep_one_in);
+        const auto one_in = static_cast<std::size_t>(compress.keep_one_in);
         for (std::size_t i = 0; i < (n + one_in - 1) / one_in; ++i) {
             arrived[order[i]] = v[order[i]];
         }
     }
-    const auto block = static_cast<std::size_t>(how.block);
-    for (std::size_t first = 0; first < n && how.how != compression::top_k; first += block) {
+    const auto block = static_cast<std::size_t>(compress.block);
+    for (std::size_t first = 0; first < n && compress.how != compression::top_k; first += block) {
         const std::size_t end = std::min(n, first + block);
         double most = 0;
         double sum[2]{};
@@ -68,7 +68,8 @@ numbers sent(const compression_setting& how, numbers& v) {
         for (std::size_t i = first; i < end; ++i) {
             const int sign = v[i] < 0 ? 1 : 0;
             const double scale = most / 127;
-            arrived[i] = how.how == compression::one_bit ? sum[sign] / count[sign] : std::round(v[i] / scale) * scale;
+            arrived[i] =
+                compress.how == compression::one_bit ? sum[sign] / count[sign] : std::round(v[i] / scale) * scale;
         }
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -155,12 +156,12 @@ std::vector<std::vector<float>> trained(const ts::graph_view& g, const ts::strat
     return all;
 }
 
-ts::synchronization compressed(const ts::graph_view& g, const compression_setting& how) {
+ts::synchronization compressed(const ts::graph_view& g, const compression_setting& compress) {
     const auto all = ts::schedule::gradients_of(g);
     const ts::schedule::bucket_sizes size{1200, 100}; // several messages, of several gradients
-    return how.how == compression::top_k        ? ts::schedule::top_k_gradients(all, how.keep_one_in, size)
-           : how.how == compression::eight_bits ? ts::schedule::eight_bit_gradients(all, how.block, size)
-                                                : ts::schedule::one_bit_gradients(all, how.block, size);
+    return compress.how == compression::top_k        ? ts::schedule::top_k_gradients(all, compress.keep_one_in, size)
+           : compress.how == compression::eight_bits ? ts::schedule::eight_bit_gradients(all, compress.block, size)
+                                                     : ts::schedule::one_bit_gradients(all, compress.block, size);
 }
 
 constexpr compression_setting settings[] = {{compression::eight_bits, 256, ts::usual_keep_one_in},
@@ -198,16 +199,16 @@ TEST_CASE("compressed gradients: the parameters of one device that compresses fo
             CHECK(off < 1e-4);
             CHECK(compression_changes > 10 * off);
             // What devices leave out goes from plan to plan, and from step to step of one plan; beside computation too.
-            s.period = 2;
+            s.steps_per_plan = 2;
             CHECK(trained<ts::reference::backend>(g, s, replicas, rule, seed, batches) == found);
             s.overlap = true;
-            s.period = 3;
+            s.steps_per_plan = 3;
             CHECK(trained<ts::reference::backend>(g, s, replicas, rule, seed, batches) == found);
 #ifdef TESSERA_TEST_HOST
-            s.period = 1;
+            s.steps_per_plan = 1;
             const auto by_host = trained<ts::host::backend>(g, s, replicas, rule, seed, batches);
             CHECK(parameter_difference(by_host, expected, start) < 1e-3);
-            s.period = 2;
+            s.steps_per_plan = 2;
             CHECK(trained<ts::host::backend>(g, s, replicas, rule, seed, batches) == by_host);
 #endif
         }
@@ -259,7 +260,7 @@ TEST_CASE(
 TEST_CASE("compressed gradients: where all elements are sent they are the numbers of one device under any strategy") {
     using namespace test_support;
     coverage seen;
-    const auto reference = [](const ts::optimizer& how) { return ts::reference::backend(how); };
+    const auto reference = [](const ts::optimizer& update) { return ts::reference::backend(update); };
     sweep_check check;
     int number = 0;
     for (const sweep_case& c : sweep_cases()) {
@@ -281,7 +282,7 @@ TEST_CASE("compressed gradients: where all elements are sent they are the number
             CAPTURE(p.schedule);
 #ifdef TESSERA_TEST_HOST
             if (number / 2 % 2 == 1) {
-                const auto host = [](const ts::optimizer& how) { return ts::host::backend(how); };
+                const auto host = [](const ts::optimizer& update) { return ts::host::backend(update); };
                 check.hold(c, devices, expected.run(s, devices, host), 10 * allowed_rounding_of(c, 1e-2));
                 continue;
             }
@@ -342,7 +343,7 @@ TEST_CASE("compressed gradients: a training that goes on from a file begins with
         if (other_training) {
             session.step(other.inputs);
             for (int p = 0; p < g.parameter_count; ++p) { // as io::load_checkpoint does
-                session.set_kept(p, -1, all[static_cast<std::size_t>(p)]);
+                session.set_state(p, -1, all[static_cast<std::size_t>(p)]);
             }
             session.resume_after(0, session.seed(), session.learning_rate());
         }

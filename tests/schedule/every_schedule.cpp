@@ -15,7 +15,7 @@ TEST_CASE("LeNet-5, residual net, U-Net and Transformer give one device's number
     sweep_check check;
     sweep_schedules(
         strategy_count(9) > 1 ? 4 : 0, strategy_count(9),
-        [](const ts::optimizer& how) { return ts::reference::backend(how); },
+        [](const ts::optimizer& update) { return ts::reference::backend(update); },
         [&](const sweep_case& c, const named_schedule& s, int devices, const sweep_result& r) {
             CAPTURE(s.name);
             check.hold(c, devices, r, allowed_rounding);

@@ -38,7 +38,7 @@ struct run_counts {
 template <class Base>
 class counting : public Base {
 public:
-    counting(const ts::optimizer& how, run_counts& counts) : Base(how), counts_(&counts) {}
+    counting(const ts::optimizer& update, run_counts& counts) : Base(update), counts_(&counts) {}
 
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::runnable own = Base::prepare(p, index, g, where);
@@ -75,7 +75,7 @@ int executed(const ts::plan& p, const run_counts& counts) {
     std::map<std::vector<int>, collective> all;
     for (const auto& [index, runs] : counts.of_task) {
         const ts::task& t = p.tasks[static_cast<std::size_t>(index)];
-        const bool by_itself = t.kind() == ts::task_kind::update && t.params().how == ts::exchange::sliced &&
+        const bool by_itself = t.kind() == ts::task_kind::update && t.params().method == ts::exchange::sliced &&
                                t.params().slices > 1 && t.params().parts.empty() && t.writes.size() > 1;
         if (t.params().message < 0 && !by_itself) {
             continue;

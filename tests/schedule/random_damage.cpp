@@ -179,7 +179,7 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
                     const ts::tile& whole = p.tiles[place(r)];
                     return x.kind == ts::tile_kind::activation && whole.kind == x.kind && x.tensor == whole.tensor &&
                            x.device == whole.device && x.region == whole.region && x.step == whole.step &&
-                           x.micro_batch == whole.micro_batch && x.part != whole.part;
+                           x.micro_batch == whole.micro_batch && x.summand != whole.summand;
                 };
                 const auto x = std::find_if(p.tiles.begin(), p.tiles.end(), part_of);
                 if (x != p.tiles.end() &&

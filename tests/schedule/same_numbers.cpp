@@ -16,7 +16,7 @@ using namespace test_support;
 
 TEST_CASE("random pipelines give the numbers of one device, twice the same bits") {
     const pipeline_coverage seen = hold_pipelines(
-        strategy_count(4), [](const ts::optimizer& how, int /*run*/) { return ts::reference::backend(how); });
+        strategy_count(4), [](const ts::optimizer& update, int /*run*/) { return ts::reference::backend(update); });
     std::string all;
     for (const auto& [name, count] : seen.schedules) {
         all.append(all.empty() ? "" : ", ").append(name).append(" ").append(std::to_string(count));

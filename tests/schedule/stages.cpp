@@ -63,11 +63,12 @@ std::pair<index_t, index_t> best_in_memory(const std::vector<operator_load>& loa
         for (std::size_t s = 0; s < rooms.size(); ++s) {
             operator_load sum;
             for (std::size_t i = begin[s]; i < (s + 1 < begin.size() ? begin[s + 1] : n); ++i) {
-                sum = {sum.time + loads[i].time, sum.held_bytes + loads[i].held_bytes,
-                       sum.kept_bytes + loads[i].kept_bytes};
+                sum = {sum.time + loads[i].time, sum.resident_bytes + loads[i].resident_bytes,
+                       sum.activation_bytes + loads[i].activation_bytes};
             }
             const stage_room& r = rooms[s];
-            const index_t bytes = sum.held_bytes / r.held_parts + sum.kept_bytes / r.devices * r.in_flight;
+            const index_t bytes =
+                sum.resident_bytes / r.resident_parts + sum.activation_bytes / r.devices * r.in_flight;
             slowest = std::max(slowest, sum.time / r.devices);
             most = std::max(most, bytes);
             fits = fits && (r.bytes == 0 || bytes <= r.bytes);
@@ -84,13 +85,15 @@ std::pair<index_t, index_t> of_cut(const std::vector<operator_load>& loads, cons
     std::vector<operator_load> sum(rooms.size());
     for (std::size_t i = 0; i < loads.size(); ++i) {
         operator_load& s = sum[static_cast<std::size_t>(stage[i])];
-        s = {s.time + loads[i].time, s.held_bytes + loads[i].held_bytes, s.kept_bytes + loads[i].kept_bytes};
+        s = {s.time + loads[i].time, s.resident_bytes + loads[i].resident_bytes,
+             s.activation_bytes + loads[i].activation_bytes};
     }
     std::pair<index_t, index_t> worst{0, 0};
     for (std::size_t s = 0; s < rooms.size(); ++s) {
         const stage_room& r = rooms[s];
         worst.first = std::max(worst.first, sum[s].time / r.devices);
-        const index_t bytes = sum[s].held_bytes / r.held_parts + sum[s].kept_bytes / r.devices * r.in_flight;
+        const index_t bytes =
+            sum[s].resident_bytes / r.resident_parts + sum[s].activation_bytes / r.devices * r.in_flight;
         worst.second = std::max(worst.second, bytes);
         CHECK((r.bytes == 0 || bytes <= r.bytes));
     }

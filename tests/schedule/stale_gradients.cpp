@@ -46,8 +46,8 @@ ts::synchronization stale(const ts::graph_view& g, int staleness) {
 
 /// One device that uses the gradient of a step when `staleness` more have been computed, or a plan of `period` steps
 /// has ended: SGD with momentum.
-std::vector<numbers> one_device(const std::vector<batch_data>& data, const ts::sgd& rule, int staleness, int period,
-                                std::uint64_t seed) {
+std::vector<numbers> one_device(const std::vector<batch_data>& data, const ts::sgd& rule, int staleness,
+                                int steps_per_plan, std::uint64_t seed) {
     ts::reference::network n(described().view());
     n.initialize(seed);
     std::vector<numbers> velocity;
@@ -66,7 +66,7 @@ std::vector<numbers> one_device(const std::vector<batch_data>& data, const ts::s
         run.step = step;
         n.differentiate(run);
         waiting.push_back(n.gradients);
-        const bool ends = (step + 1) % static_cast<std::size_t>(period) == 0;
+        const bool ends = (step + 1) % static_cast<std::size_t>(steps_per_plan) == 0;
         while (!waiting.empty() && (ends || waiting.size() > static_cast<std::size_t>(staleness))) {
             for (std::size_t p = 0; p < velocity.size(); ++p) {
                 for (std::size_t i = 0; i < velocity[p].size(); ++i) {
@@ -87,13 +87,13 @@ struct training {
 };
 
 template <class Backend>
-training trained(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how,
+training trained(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& update,
                  std::uint64_t seed, const batches_of& batches) {
     ts::workers threads(devices);
     ts::session_options options;
     options.seed = seed;
-    Backend backend(how);
-    ts::session<Backend> session(g, s, devices, how, options, backend, threads);
+    Backend backend(update);
+    ts::session<Backend> session(g, s, devices, update, options, backend, threads);
     training t;
     t.losses = session.steps(batches);
     t.record = session.staleness();
@@ -130,8 +130,8 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
     const std::vector<numbers> plain = one_device(data, rule, 0, 1, 3);
     coverage seen;
     for (const int staleness : {0, 1, 2, 4}) {
-        const int period = staleness < 3 ? 4 : 6;
-        const std::vector<numbers> expected = one_device(data, rule, staleness, period, 3);
+        const int steps_per_plan = staleness < 3 ? 4 : 6;
+        const std::vector<numbers> expected = one_device(data, rule, staleness, steps_per_plan, 3);
         for (int i = 0; i < 8; ++i) {
             const int devices = 1 + i % 4;
             pipeline_case p = random_pipeline(g, devices, static_cast<std::uint64_t>(500 + 10 * staleness + i), seen);
@@ -139,9 +139,9 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
             s.parameters_on = -1;
             s.sync = stale(g, staleness);
             for (ts::message& m : s.sync.messages) {
-                m.how = static_cast<ts::exchange>(i < 4 ? 1 : i % 4);
+                m.method = static_cast<ts::exchange>(i < 4 ? 1 : i % 4);
             }
-            s.period = period;
+            s.steps_per_plan = steps_per_plan;
             s.overlap = i % 3 == 1;
             CAPTURE(staleness);
             CAPTURE(i);
@@ -155,7 +155,7 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
             CHECK(r.record.steps == 12);
             double total = 0;
             for (int t = 0; t < 12; ++t) {
-                total += std::min(t % period, staleness);
+                total += std::min(t % steps_per_plan, staleness);
             }
             CHECK(r.record.mean() == doctest::Approx(total / 12));
         }
@@ -171,7 +171,7 @@ TEST_CASE("stale gradients: a bound of 0 is bit for bit training without, and st
         batches.push_back(b.inputs);
     }
     ts::strategy s = data_parallel(g, 3, stale(g, 0));
-    s.period = 4;
+    s.steps_per_plan = 4;
     const auto with = trained<ts::host::backend>(g, s, 3, rule, 3, batches);
     s.sync = ts::schedule::buckets(ts::schedule::gradients_of(g), {1200, 100});
     const auto without = trained<ts::host::backend>(g, s, 3, rule, 3, batches);
@@ -179,7 +179,7 @@ TEST_CASE("stale gradients: a bound of 0 is bit for bit training without, and st
     CHECK(with.losses == without.losses);
     CHECK(with.record.most == 0);
     s.sync = stale(g, 2);
-    s.period = 3; // 8 steps: two plans of 3, and 2 by themselves
+    s.steps_per_plan = 3; // 8 steps: two plans of 3, and 2 by themselves
     const auto mixed = trained<ts::host::backend>(g, s, 3, rule, 3, batches);
     CHECK(mixed.record.most == 2);
     CHECK(mixed.record.steps == 8);
@@ -211,7 +211,7 @@ TEST_CASE("stale gradients: training converges with bounds of 1, 2 and 4") {
     }
     for (const int staleness : {0, 1, 2, 4}) {
         ts::strategy s = data_parallel(g, 2, stale(g, staleness));
-        s.period = 8;
+        s.steps_per_plan = 8;
         const auto r =
             trained<ts::host::backend>(g, s, 2, ts::sgd{.learning_rate = 0.1F, .momentum = 0.5F}, 3, batches);
         double last = 0;
@@ -233,9 +233,9 @@ TEST_CASE("stale gradients: on slow links a simulated step is shorter, on fast o
         ts::strategy s = data_parallel(
             g, 4, ts::schedule::stale_gradients(ts::schedule::gradients_of(g), staleness, {1 << 20, 1 << 18}));
         for (ts::message& m : s.sync.messages) {
-            m.how = server ? ts::exchange::server : m.how;
+            m.method = server ? ts::exchange::server : m.method;
         }
-        s.period = 8;
+        s.steps_per_plan = 8;
         s.overlap = true;
         ts::lower_options o;
         o.update = ts::sgd{};
@@ -260,7 +260,7 @@ TEST_CASE("stale gradients: on slow links a simulated step is shorter, on fast o
 TEST_CASE("stale gradients: damaged plans and what makes no sense are refused") {
     const ts::graph_view g = described().view();
     ts::strategy s = data_parallel(g, 2, stale(g, 2));
-    s.period = 4;
+    s.steps_per_plan = 4;
     ts::lower_options o;
     o.update = ts::sgd{};
     const ts::plan good = planned(g, s, 2, o);
@@ -272,13 +272,13 @@ TEST_CASE("stale gradients: damaged plans and what makes no sense are refused") 
         CHECK(ts::verify(g, p));
     }
     CHECK_FALSE(ts::verify(g, good));
-    const auto refused = [&](const auto& change, const ts::optimizer& how) {
+    const auto refused = [&](const auto& change, const ts::optimizer& update) {
         ts::strategy x = s;
         change(x);
-        return message_of([&] { trained<ts::reference::backend>(g, x, 2, how, 3, {}); });
+        return message_of([&] { trained<ts::reference::backend>(g, x, 2, update, 3, {}); });
     };
-    CHECK(contains(refused([](ts::strategy& x) { x.period = 2; }, ts::sgd{}), "fewer than the plan covers"));
-    CHECK(contains(refused([](ts::strategy& x) { x.period = 1; }, ts::sgd{}), "fewer than the plan covers"));
+    CHECK(contains(refused([](ts::strategy& x) { x.steps_per_plan = 2; }, ts::sgd{}), "fewer than the plan covers"));
+    CHECK(contains(refused([](ts::strategy& x) { x.steps_per_plan = 1; }, ts::sgd{}), "fewer than the plan covers"));
     CHECK(contains(refused([](ts::strategy& x) { x.sync.staleness = -1; }, ts::sgd{}), "0 or more steps late"));
     CHECK(contains(refused([](ts::strategy& x) { x.sync.messages.clear(); }, ts::sgd{}), "update_at"));
     CHECK(contains(refused([](ts::strategy& x) { x.sync.update_at = ts::sync_time::ready; }, ts::sgd{}), "update_at"));

@@ -25,7 +25,7 @@ using namespace test_support;
 TEST_CASE("every policy gives the numbers of one device, twice the same bits") {
     coverage seen;
     const int strategies = strategy_count(1);
-    const auto make = [](const ts::optimizer& how) { return ts::reference::backend(how); };
+    const auto make = [](const ts::optimizer& update) { return ts::reference::backend(update); };
     int number = 0;
     int runs = 0;
     sweep_check check;
@@ -80,9 +80,9 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
     const std::vector<std::vector<ts::input_data>> batches{data.inputs, other.inputs, data.inputs};
     const int devices = 3;
     ts::workers threads(devices);
-    const auto trained_by = [&](auto backend, const ts::synchronization& sync, int period, bool overlap) {
+    const auto trained_by = [&](auto backend, const ts::synchronization& sync, int steps_per_plan, bool overlap) {
         ts::strategy s = data_parallel(g, devices, sync);
-        s.period = period;
+        s.steps_per_plan = steps_per_plan;
         s.overlap = overlap;
         ts::session<decltype(backend)> session(g, s, devices, how, {}, backend, threads);
         std::vector<double> all = session.steps(batches);
@@ -96,8 +96,8 @@ TEST_CASE("steps of one plan give the bits of steps one by one, also of averaged
         }
         return all;
     };
-    const auto trained = [&](const ts::synchronization& sync, int period, bool overlap) {
-        return trained_by(ts::reference::backend(how), sync, period, overlap);
+    const auto trained = [&](const ts::synchronization& sync, int steps_per_plan, bool overlap) {
+        return trained_by(ts::reference::backend(how), sync, steps_per_plan, overlap);
     };
     const std::vector<double> usual = trained({}, 1, false);
     CHECK(trained({}, 3, true) == usual);

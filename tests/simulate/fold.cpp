@@ -51,7 +51,7 @@ TEST_CASE("folding: the folded simulation is the unfolded one, on random strateg
     test_support::coverage seen;
     std::uint64_t seed = 0;
     for (const ts::cluster& on : machines) {
-        const bool host = on.class_of(0).copies_in_turn;
+        const bool host = on.class_of(0).serial_copies;
         for (const ts::graph& g : networks) {
             for (int k = 0; k < 2; ++k) {
                 compare(g.view(), test_support::random_strategy(g.view(), on.devices(), ++seed, seen), on, host);

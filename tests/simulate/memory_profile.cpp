@@ -73,7 +73,7 @@ TEST_CASE("memory over time: the sum of what lives, at every change") {
                 // Threads that copy in turn keep the order that the plan's memory asks for: there the plan's peak
                 // holds.
                 for (const sim::memory_sample& m : mine) {
-                    CHECK((!on.class_of(d).copies_in_turn || m.bytes <= t.peak_bytes[static_cast<std::size_t>(d)]));
+                    CHECK((!on.class_of(d).serial_copies || m.bytes <= t.peak_bytes[static_cast<std::size_t>(d)]));
                 }
             }
         }

@@ -28,14 +28,14 @@ struct spread_plan {
 };
 
 /// Every device is a node.
-spread_plan spread(const ts::graph_view& g, const ts::strategy_view& s, int devices, const ts::optimizer& how) {
+spread_plan spread(const ts::graph_view& g, const ts::strategy_view& s, int devices, const ts::optimizer& update) {
     spread_plan x;
     ts::lower_options o;
-    o.update = how;
+    o.update = update;
     x.p = ts::lower(g, s, devices, o);
-    ts::reference::backend b(how);
+    ts::reference::backend b(update);
     b.bind(x.p, g, nullptr);
-    ts::finish(g, x.p, 0, &how);
+    ts::finish(g, x.p, 0, &update);
     for (int d = 0; d < devices; ++d) {
         x.links.node_of.push_back(d);
     }
@@ -94,7 +94,7 @@ TEST_CASE("random plans: without limits links cost nothing; with one no step is 
           "links, longer steps") {
     for_random_plans(710000, 60, [](spread_plan& x) {
         const index_t without = simulation::simulate(x.p, equal_times(x.p, 1000), {}).makespan;
-        CHECK(makespan(x, 1000) <= without + 1000); // a letter's own nanosecond
+        CHECK(makespan(x, 1000) <= without + 1000); // a remote write's own nanosecond
         CHECK(makespan(x, 1000) >= without);
         index_t last = without;
         for (const double rate : {1e10, 1e8, 1e6}) {
@@ -115,15 +115,15 @@ TEST_CASE("links that take the most urgent letter first end P3's steps sooner th
     ts::strategy s = ts::search::data_parallel(g, 2);
     s.sync = small_policy(g, 2, "p3").second;
     s.overlap = true;
-    s.period = 3;
+    s.steps_per_plan = 3;
     spread_plan x = spread(g, s.view(), 2, ts::optimizer(ts::sgd{}));
     double gain = 0;
     for (const double share : {0.25, 0.5, 1.0, 2.0, 4.0}) {
         const double computes = 20'000 * 20; // about the tasks of a step, one after the other
         x.links.bytes_per_second = most_sent(x) / 3 / (share * computes * 1e-9);
-        x.links.in_turn = false;
+        x.links.in_order = false;
         const auto urgent = static_cast<double>(makespan(x, 20'000));
-        x.links.in_turn = true;
+        x.links.in_order = true;
         gain = std::max(gain, static_cast<double>(makespan(x, 20'000)) / urgent - 1);
     }
     CHECK(gain > 0.01);

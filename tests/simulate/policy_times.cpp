@@ -34,10 +34,10 @@ struct run {
     index_t makespan() const { return when.makespan; }
 };
 
-run simulated(const ts::graph_view& g, const ts::cluster& on, const ts::synchronization& sync, int period = 1,
+run simulated(const ts::graph_view& g, const ts::cluster& on, const ts::synchronization& sync, int steps_per_plan = 1,
               const sim::task_times& times = {}) {
     ts::strategy s = data_parallel(g, workers, sync);
-    s.period = period;
+    s.steps_per_plan = steps_per_plan;
     ts::lower_options o;
     o.update = ts::sgd{};
     run r{test_support::planned(g, s, workers, o), {}};

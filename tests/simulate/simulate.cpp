@@ -180,7 +180,7 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             for (int i : list) {
                 const ts::task& task = p.tasks[static_cast<std::size_t>(i)];
                 const bool in_turn =
-                    host || !ts::is_beside(p.tiles, task) || task.stream == ts::task_stream::communication;
+                    host || !ts::runs_on_side_stream(p.tiles, task) || task.stream == ts::task_stream::communication;
                 const bool one_group =
                     previous != nullptr && task.params().slices > 1 && previous->writes == task.writes;
                 const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
@@ -246,7 +246,7 @@ TEST_CASE("simulate: what a GPU sums, updates and copies beside its computation 
                     updates += u.lane == engine && first.kind() == ts::task_kind::update ? 1 : 0;
                 }
                 REQUIRE((has || a.device != d));
-                REQUIRE((a.device < 0 || !ts::is_beside(p.tiles, first)));
+                REQUIRE((a.device < 0 || !ts::runs_on_side_stream(p.tiles, first)));
             }
             std::sort(taken.begin(), taken.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
             for (std::size_t i = 1; i < taken.size(); ++i) {

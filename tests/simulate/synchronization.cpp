@@ -36,9 +36,10 @@ struct l3 : ts::linear<12> {};
 struct three_layers : ts::sequential<ts::features<12>, l1, ts::relu, l2, ts::relu, l3, ts::cross_entropy> {};
 constexpr index_t psi = 12 * 24 + 24 + 24 * 36 + 36 + 36 * 12 + 12;
 
-ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how = ts::adam{}) {
+ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices,
+                 const ts::optimizer& update = ts::adam{}) {
     ts::lower_options o;
-    o.update = how;
+    o.update = update;
     return test_support::planned(g, s, devices, o);
 }
 
@@ -101,7 +102,7 @@ void check_order(const ts::plan& p, const sim::timeline& t) {
             for (const use& before : uses[p.root(a.tile)]) {
                 if (before.task != i && ts::conflict(a, before.what)) {
                     const sim::task_span& span = t.tasks[i];
-                    const bool together = grouped && (a.write || x.params().how == ts::exchange::server);
+                    const bool together = grouped && (a.write || x.params().method == ts::exchange::server);
                     REQUIRE(t.tasks[before.task].end <= (together ? span.end : span.start));
                 }
             }
@@ -293,7 +294,7 @@ TEST_CASE("P3: slices of at most 50,000, round robin, first layers first, at sli
     REQUIRE(s.messages.size() == 18);
     for (std::size_t i = 0; i < 18; ++i) {
         CHECK(s.messages[i].slices[0].parameter == (i < 3 || i >= 9 ? 2 : 0));
-        CHECK(s.messages[i].how == ts::exchange::server);
+        CHECK(s.messages[i].method == ts::exchange::server);
         CHECK(s.messages[i].server == s.messages[i].slices[0].slice % 2);
     }
     CHECK(ts::schedule::p3({gradient(0, 102'760'448)}, {4}).messages.size() == 2056);
@@ -332,9 +333,9 @@ TEST_CASE("simulated: a bucket is one collective, a server's incast takes its by
     const std::vector<ts::schedule::ready_gradient> all = ts::schedule::gradients_of(g.view());
     const int n = 4;
     const ts::cluster on = switched(n, 1); // 1 byte in 1 us: computation is nothing beside it
-    const auto makespan = [&](const ts::synchronization& sync, int period = 1) {
+    const auto makespan = [&](const ts::synchronization& sync, int steps_per_plan = 1) {
         ts::strategy s = data_parallel(g.view(), n, sync);
-        s.period = period;
+        s.steps_per_plan = steps_per_plan;
         return sim::simulate(g.view(), planned(g.view(), s, n, ts::sgd{}), on).makespan;
     };
     const auto near = [](index_t found, double wanted) {
@@ -378,7 +379,7 @@ TEST_CASE("tampered plans of every policy are refused") {
         const std::string& name = policy.first;
         const ts::synchronization& sync = policy.second;
         ts::strategy s = data_parallel(g.view(), n, sync);
-        s.period = 2;
+        s.steps_per_plan = 2;
         const ts::plan good = planned(g.view(), s, n, ts::sgd{});
         for (int i = 0; i < static_cast<int>(good.tasks.size()); ++i) {
             const ts::task& t = good.tasks[at(i)];
@@ -429,7 +430,7 @@ TEST_CASE(
             test_support::random_pipeline(g, devices, 500 + static_cast<std::uint64_t>(i), seen);
         const auto policies = small_policies(g, devices);
         c.how.sync = policies[at(i / 2) % policies.size()].second;
-        c.how.period = 1 + i % 3;
+        c.how.steps_per_plan = 1 + i % 3;
         c.how.overlap = i % 2 == 0;
         CAPTURE(i);
         CAPTURE(policies[at(i / 2) % policies.size()].first);
@@ -448,9 +449,9 @@ TEST_CASE(
 TEST_CASE("what cannot hold is refused by name") {
     const ts::graph g = ts::describe<three_layers>(12);
     const std::vector<ts::schedule::ready_gradient> all = ts::schedule::gradients_of(g.view());
-    const auto refusal = [&](const ts::strategy& s, const ts::optimizer& how) {
+    const auto refusal = [&](const ts::strategy& s, const ts::optimizer& update) {
         try {
-            planned(g.view(), s, 2, how);
+            planned(g.view(), s, 2, update);
         } catch (const ts::error& e) {
             return std::string(e.what());
         }

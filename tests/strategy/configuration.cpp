@@ -48,7 +48,7 @@ TEST_CASE("shards cover every point of the iteration space once for every part a
             for (int i = 0; i < c.shards(); ++i) {
                 const ts::shard x = ts::shard_at(c, s.pool.data(), d, i);
                 ts::index_t points = 1;
-                std::vector<int> key{x.part, x.replica};
+                std::vector<int> key{x.summand, x.replica};
                 for (int l = 0; l < d.loops.size(); ++l) {
                     points *= x.ranges[l].size();
                     key.push_back(x.index[l]);
@@ -97,7 +97,7 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
                 if (d.operands[o].kind == ts::operand_kind::intermediate) {
                     continue;
                 }
-                const ts::tensor_layout l = ts::layout_of_operand(d, o, c, s.pool.data(), ts::held::value);
+                const ts::tensor_layout l = ts::layout_of_operand(d, o, c, s.pool.data(), ts::operand_tensor::value);
                 REQUIRE(!l.devices.empty());
                 for (int k = 0; k < l.extents.rank; ++k) {
                     // Distinct ranges along a dimension; halos overlap, and a shard of a concatenation may need none of
@@ -132,7 +132,7 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
     c.degree[d.find_loop(ts::loop_name::channel)] = 3;
     c.degree[d.find_loop(ts::loop_name::reduction)] = 5;
     c.replicate = 2;
-    const auto is = [&](int which, ts::held what, std::vector<int> shards, int summands, int copies) {
+    const auto is = [&](int which, ts::operand_tensor what, std::vector<int> shards, int summands, int copies) {
         const ts::tensor_layout l = ts::layout_of_operand(d, which, c, nullptr, what);
         CHECK(std::vector<int>(l.shards, l.shards + l.extents.rank) == shards);
         CHECK(l.partial == summands);
@@ -141,13 +141,13 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
     const int input = d.find_operand(ts::operand_kind::input);
     const int weights = d.find_operand(ts::operand_kind::parameter, 0);
     const int bias = d.find_operand(ts::operand_kind::parameter, 1);
-    is(d.output(), ts::held::value, {2, 3}, 5, 2);
-    is(input, ts::held::value, {2, 5}, 1, 6);
-    is(weights, ts::held::value, {3, 5}, 1, 4);
-    is(bias, ts::held::value, {3}, 1, 20);
+    is(d.output(), ts::operand_tensor::value, {2, 3}, 5, 2);
+    is(input, ts::operand_tensor::value, {2, 5}, 1, 6);
+    is(weights, ts::operand_tensor::value, {3, 5}, 1, 4);
+    is(bias, ts::operand_tensor::value, {3}, 1, 20);
     // Of gradients: what was a summand is a copy, what was a copy a summand, but for replicas; a bias is added once.
-    is(d.output(), ts::held::gradient, {2, 3}, 1, 10);
-    is(input, ts::held::gradient, {2, 5}, 3, 2);
-    is(weights, ts::held::gradient, {3, 5}, 2, 2);
-    is(bias, ts::held::gradient, {3}, 2, 2);
+    is(d.output(), ts::operand_tensor::gradient, {2, 3}, 1, 10);
+    is(input, ts::operand_tensor::gradient, {2, 5}, 3, 2);
+    is(weights, ts::operand_tensor::gradient, {3, 5}, 2, 2);
+    is(bias, ts::operand_tensor::gradient, {3}, 2, 2);
 }

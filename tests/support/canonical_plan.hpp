@@ -28,7 +28,7 @@ public:
         }
         for (const auto* all : {&p.results, &p.gradients}) {
             for (const tessera::result_piece& r : *all) {
-                say(all == &p.results ? "result" : "gradient", std::vector<int>{r.tensor, r.part, r.tile, r.step});
+                say(all == &p.results ? "result" : "gradient", std::vector<int>{r.tensor, r.summand, r.tile, r.step});
             }
             end();
         }
@@ -64,7 +64,7 @@ private:
         say("micro_batches", p.micro_batches);
         say("joint", p.joint_statistics);
         say("replica", p.replica_statistics);
-        say("period", p.period);
+        say("period", p.steps_per_plan);
         say("loss_scale", p.loss_scale);
         say("states", p.states);
         say("clips", p.clips);
@@ -85,7 +85,7 @@ private:
         say("type", static_cast<int>(t.type));
         say("alias", t.alias);
         say("keep", t.keep);
-        say("part", t.part);
+        say("part", t.summand);
         say("origin", t.origin);
         say("micro_batch", t.micro_batch);
         say("replica", t.replica);
@@ -132,7 +132,7 @@ private:
         say("clear", t.copy().clear);
         say("reduce", static_cast<int>(t.copy().reduce));
         say("parameter", t.params().parameter);
-        for (const tessera::task_part& x : t.params().parts) {
+        for (const tessera::task_parameter& x : t.params().parts) {
             say("part", std::vector<int>{x.parameter, x.reads, x.writes, x.state});
         }
         say("slice", t.params().slice);
@@ -146,14 +146,14 @@ private:
             say("elsewhere", b);
         }
         say("scale", t.params().scale);
-        say("how", static_cast<int>(t.params().how));
+        say("how", static_cast<int>(t.params().method));
         say("message", t.params().message);
         say("late", t.late);
         say("implementation", t.compute().implementation);
         say("fused", t.compute().fused);
         say("activates", t.compute().activates);
-        say("beside", t.beside);
-        say("flag", t.flag);
+        say("beside", t.side_stream);
+        say("flag", t.nonfinite_count);
         say("scratch", t.scratch);
         say("workspace", t.compute().workspace);
         for (const tessera::wait_for& w : t.waits) {

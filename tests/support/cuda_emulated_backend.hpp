@@ -13,8 +13,8 @@ namespace test_support {
 
 class emulated_backend {
 public:
-    emulated_backend(const ts::optimizer& how, std::vector<int> gpus, bool fuse = true)
-        : options_{static_cast<std::vector<int>&&>(gpus), how, fuse} {
+    emulated_backend(const ts::optimizer& update, std::vector<int> gpus, bool fuse = true)
+        : options_{static_cast<std::vector<int>&&>(gpus), update, fuse} {
         algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
     }
 

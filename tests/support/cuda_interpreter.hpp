@@ -387,8 +387,8 @@ struct vendor_loops {
 /// Runs a list. Streams advance in an order drawn from a seed, as far as their waits allow.
 class interpreter {
 public:
-    interpreter(const ts::cuda::call_list& l, const ts::addresses& where, const ts::optimizer& how)
-        : l_(l), where_(where), how_(how) {
+    interpreter(const ts::cuda::call_list& l, const ts::addresses& where, const ts::optimizer& update)
+        : l_(l), where_(where), how_(update) {
         for (std::size_t i = 0; i < l.calls.size();) {
             std::size_t end = i + 1;
             while (l.calls[i].group >= 0 && end < l.calls.size() && l.calls[end].group == l.calls[i].group) {

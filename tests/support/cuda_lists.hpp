@@ -113,8 +113,8 @@ private:
     bool may_touch(const ts::task& t, int tile, bool write) const {
         const auto is = [&](int other) { return other >= 0 && p_.root(other) == p_.root(tile); };
         const bool counts = t.kind() == ts::task_kind::compute && t.what == ts::pass::forward;
-        bool found = is(t.scratch) || is(t.params().state) || (is(t.flag) && write <= counts);
-        for (const ts::task_part& x : t.params().parts) {
+        bool found = is(t.scratch) || is(t.params().state) || (is(t.nonfinite_count) && write <= counts);
+        for (const ts::task_parameter& x : t.params().parts) {
             found = found || is(x.state);
         }
         for (int w : t.writes) {
@@ -260,15 +260,16 @@ private:
             const bool of_parameters = t.kind() == kind::update || t.kind() == kind::reduce || t.kind() == kind::gather;
             const bool copies =
                 t.kind() == kind::copy; // of those that bring parts of others binding says where they belong
-            if (stream.device != t.device || (stream.beside && !any) ||
-                (!copies && stream.beside != (any && of_parameters)) || (copies && stream.beside != t.beside) ||
-                (copies && any && crosses(t, t.reads) && !stream.beside)) {
+            if (stream.device != t.device || (stream.side_stream && !any) ||
+                (!copies && stream.side_stream != (any && of_parameters)) ||
+                (copies && stream.side_stream != t.side_stream) ||
+                (copies && any && crosses(t, t.reads) && !stream.side_stream)) {
                 return of(c, "on another stream than its task's");
             }
             const bool own = std::holds_alternative<ts::cuda::kernel_launch>(x.body) ||
                              std::holds_alternative<ts::cuda::memory_copy>(x.body) ||
                              std::holds_alternative<ts::cuda::memory_clear>(x.body);
-            if (stream.beside && !own) {
+            if (stream.side_stream && !own) {
                 return of(c, "a library's call beside the computation");
             }
         }

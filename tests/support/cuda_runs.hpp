@@ -21,8 +21,8 @@ using namespace test_support;
 
 /// Random strategies on 1 to 8 devices, placed on GPUs by `kinds` ways in turn.
 inline void same_numbers(int strategies, int kinds, bool graph = false) {
-    hold_strategies(strategies, [&](const ts::optimizer& how, int run) {
-        return ts::cuda::backend(how, {.gpus = gpu_placement(8, run % kinds), .measure = false, .graph = graph});
+    hold_strategies(strategies, [&](const ts::optimizer& update, int run) {
+        return ts::cuda::backend(update, {.gpus = gpu_placement(8, run % kinds), .measure = false, .graph = graph});
     });
 }
 
@@ -31,9 +31,9 @@ inline void same_numbers(int strategies, int kinds, bool graph = false) {
 inline void pipelines(int count, int kinds, bool graphs) {
     hold_pipelines(
         count,
-        [&](const ts::optimizer& how, int run) {
+        [&](const ts::optimizer& update, int run) {
             return ts::cuda::backend(
-                how, {.gpus = gpu_placement(4, run % kinds), .measure = false, .graph = graphs && run % 2 == 1});
+                update, {.gpus = gpu_placement(4, run % kinds), .measure = false, .graph = graphs && run % 2 == 1});
         },
         allowed_rounding_with_adam);
 }

@@ -147,7 +147,7 @@ private:
             x.keep = !x.keep;
             return "keep" + of;
         case 7:
-            change(x.part);
+            change(x.summand);
             return "part" + of;
         case 8:
             change(x.micro_batch);
@@ -232,7 +232,7 @@ private:
             if (t.mutable_params().parts.empty()) {
                 return "";
             } else {
-                ts::task_part& x = t.mutable_params().parts[at(pick_(static_cast<int>(t.params().parts.size())))];
+                ts::task_parameter& x = t.mutable_params().parts[at(pick_(static_cast<int>(t.params().parts.size())))];
                 const int which = pick_(4);
                 which == 3 ? void(x.state = tile_like(x.state))
                            : change(which == 0   ? x.parameter
@@ -307,9 +307,10 @@ private:
         const ts::tile& x = p_.tiles[at(t)];
         for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
             const ts::tile& y = p_.tiles[at(i)];
-            const int differ = int{x.part != y.part} + int{x.micro_batch != y.micro_batch} + int{x.step != y.step} +
-                               int{x.tensor != y.tensor} + int{x.device != y.device} + int{x.replica != y.replica} +
-                               int{!(x.region == y.region)} + int{x.slice != y.slice || x.slices != y.slices};
+            const int differ = int{x.summand != y.summand} + int{x.micro_batch != y.micro_batch} +
+                               int{x.step != y.step} + int{x.tensor != y.tensor} + int{x.device != y.device} +
+                               int{x.replica != y.replica} + int{!(x.region == y.region)} +
+                               int{x.slice != y.slice || x.slices != y.slices};
             if (i != t && x.kind == y.kind && x.elements == y.elements && differ < 3) {
                 result.push_back(i);
             }
@@ -390,7 +391,7 @@ private:
             change(p_.micro_batches);
             return "micro_batches of the plan";
         case 1:
-            change(p_.period);
+            change(p_.steps_per_plan);
             return "period of the plan";
         case 2:
             p_.joint_statistics = !p_.joint_statistics;
@@ -440,7 +441,7 @@ private:
             r.tile = tile_like(r.tile);
             break;
         case 2:
-            change(r.part);
+            change(r.summand);
             break;
         case 3:
             change(r.step);

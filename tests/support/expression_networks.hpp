@@ -137,8 +137,9 @@ private:
 };
 
 /// Any strategy, but that expressions often run as what makes their inputs does, where the rules let them.
-inline random_pair draw_alike(const ts::graph_view& g, const ts::optimizer& how, std::uint64_t seed, coverage& seen) {
-    random_pair pair = draw_pair(g, how, seed, seen);
+inline random_pair draw_alike(const ts::graph_view& g, const ts::optimizer& update, std::uint64_t seed,
+                              coverage& seen) {
+    random_pair pair = draw_pair(g, update, seed, seen);
     random pick{ts::op::mix(seed ^ 0xa11ceULL)};
     for (int op = 0; op < g.op_count; ++op) {
         const int maker = g.tensors[g.ops[op].inputs[0]].producer;
@@ -165,7 +166,7 @@ struct session_numbers {
 };
 
 template <class Backend>
-session_numbers numbers_of(const expression_network& x, const random_pair& pair, const ts::optimizer& how,
+session_numbers numbers_of(const expression_network& x, const random_pair& pair, const ts::optimizer& update,
                            const batch_data& data, Backend& backend, bool fuse, int asked) {
     ts::workers threads(pair.devices);
     ts::session_options options;
@@ -173,13 +174,13 @@ session_numbers numbers_of(const expression_network& x, const random_pair& pair,
     options.keep_gradients = true;
     options.fuse = fuse;
     const ts::graph_view g = x.network.view();
-    ts::session<Backend> session(g, pair.how, pair.devices, how, options, backend, threads);
+    ts::session<Backend> session(g, pair.how, pair.devices, update, options, backend, threads);
     session_numbers seen;
     const auto add = [&](const std::vector<float>& numbers) { seen.all.emplace_back(numbers.begin(), numbers.end()); };
     const std::vector<std::vector<ts::input_data>> batches(2, data.inputs);
     seen.all.push_back(session.steps(batches));
     for (int p = 0; p < g.parameter_count; ++p) {
-        add(pair.how.period == 1 ? session.gradient(p) : std::vector<float>{});
+        add(pair.how.steps_per_plan == 1 ? session.gradient(p) : std::vector<float>{});
         add(session.parameter(p));
     }
     seen.all.push_back({session.evaluate(data.inputs).loss});

@@ -8,11 +8,11 @@
 
 namespace test_support {
 
-inline tessera::host::backend host_in_formats_of(const tessera::optimizer& how, int run) {
+inline tessera::host::backend host_in_formats_of(const tessera::optimizer& update, int run) {
     tessera::host::backend_options options;
     options.how = run % 2 == 0 ? tessera::host::tuning::estimate : tessera::host::tuning::random;
     options.seed = static_cast<std::uint64_t>(run);
-    return tessera::host::backend(how, options);
+    return tessera::host::backend(update, options);
 }
 
 } // namespace test_support

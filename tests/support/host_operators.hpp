@@ -414,18 +414,18 @@ struct tester {
                 check_forward(evaluated, ts::pass::evaluate, 0, last, ranges, first_part);
             }
         }
-        const bool trains = d.find_operand(ts::operand_kind::parameter) >= 0;
+        const bool for_training = d.find_operand(ts::operand_kind::parameter) >= 0;
         for (int k = last; k >= 0; --k) {
             const std::uint32_t inputs = ts::gradients_of(d, k, true);
-            check_backward(whole, inputs, trains ? ts::pass::backward_input : ts::pass::backward, ranges, first_part,
-                           k);
+            check_backward(whole, inputs, for_training ? ts::pass::backward_input : ts::pass::backward, ranges,
+                           first_part, k);
             const std::uint32_t others = ts::gradients_of(d, k, false);
             check_backward(whole, others, ts::pass::backward_weight, ranges, first_part, k);
             for (int o = 0; o < d.operands.size(); ++o) {
                 const bool joint = d.operands[o].kind == ts::operand_kind::parameter && !normalizes; // weight and bias
                 if (ts::has(inputs | others, o) && (inputs | others) != ts::bit(o) && !joint) {
                     const ts::pass what = !ts::has(inputs, o) ? ts::pass::backward_weight
-                                          : trains            ? ts::pass::backward_input
+                                          : for_training      ? ts::pass::backward_input
                                                               : ts::pass::backward;
                     check_backward(whole, ts::bit(o), what, ranges, first_part, k);
                 }

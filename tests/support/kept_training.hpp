@@ -61,9 +61,9 @@ inline data batch_of(std::uint64_t step) {
 /// A session of `net` with what it needs.
 template <class B>
 struct training {
-    training(const ts::strategy& s, const ts::optimizer& how)
-        : graph(ts::describe<net>(samples)), devices(4), backend(ts::make_backend<B>(how, ts::session_options{})),
-          session(graph.view(), s, 4, how, {.seed = 7}, backend, devices.threads()) {}
+    training(const ts::strategy& s, const ts::optimizer& update)
+        : graph(ts::describe<net>(samples)), devices(4), backend(ts::make_backend<B>(update, ts::session_options{})),
+          session(graph.view(), s, 4, update, {.seed = 7}, backend, devices.threads()) {}
     double step() {
         const data d = batch_of(session.steps());
         const std::vector<ts::input_data> inputs{std::span<const float>(d.images),
@@ -87,7 +87,7 @@ std::vector<std::vector<float>> everything(const S& s) {
     std::vector<std::vector<float>> all;
     for (int p = 0; p < s.graph_of().parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
-            all.push_back(s.kept(p, k));
+            all.push_back(s.state_of(p, k));
         }
     }
     return all;

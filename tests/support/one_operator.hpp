@@ -102,12 +102,12 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
             const ts::tile& t = run.bound().tiles[static_cast<std::size_t>(r.tile)];
             bool again = false;
             for (const auto& [tensor, part, region] : seen) {
-                again = again || (tensor == r.tensor && part == r.part && region == t.region);
+                again = again || (tensor == r.tensor && part == r.summand && region == t.region);
             }
             if (again) {
                 continue;
             }
-            seen.push_back({r.tensor, r.part, t.region});
+            seen.push_back({r.tensor, r.summand, t.region});
             const ts::box all = ts::whole(extents_of(r.tensor));
             std::vector<double>& to = result[offset + r.tensor];
             to.resize(static_cast<std::size_t>(all.volume()), 0.0);

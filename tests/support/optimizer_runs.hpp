@@ -24,7 +24,7 @@ void hold_cases(const std::vector<sweep_case>& cases, Make make) {
         coverage seen;
         int runs = 0;
         sweep(
-            c, strategy_count(8), seen, [&](const ts::optimizer& how) { return make(how, runs++ / 2); },
+            c, strategy_count(8), seen, [&](const ts::optimizer& update) { return make(update, runs++ / 2); },
             [&](const sweep_case& of, int, int devices, const sweep_result& r) {
                 check.hold(of, devices, r, allowed_rounding_with_adam);
             },
@@ -34,7 +34,7 @@ void hold_cases(const std::vector<sweep_case>& cases, Make make) {
 }
 
 inline void hold_cases_on_reference(const std::vector<sweep_case>& cases) {
-    hold_cases(cases, [](const ts::optimizer& how, int) { return ts::reference::backend(how); });
+    hold_cases(cases, [](const ts::optimizer& update, int) { return ts::reference::backend(update); });
 }
 
 /// On the host in any formats, under every synchronization policy.
@@ -44,7 +44,7 @@ inline void hold_policies(const std::vector<sweep_case>& cases) {
         const ts::graph_view g = c.network.view();
         oracles expected(c);
         int run = 0;
-        auto make = [&](const ts::optimizer& how) { return host_in_formats_of(how, run++ / 2); };
+        auto make = [&](const ts::optimizer& update) { return host_in_formats_of(update, run++ / 2); };
         for (const auto& of_name : small_policies(g, devices)) {
             const auto& name = of_name.first; // clang 14 captures no structured binding
             const auto& sync = of_name.second;

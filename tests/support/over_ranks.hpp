@@ -19,7 +19,7 @@ training_record record_of(Backend& backend, const random_case& c, const batch_da
     options.seed = c.seed;
     options.keep_gradients = true;
     ts::session<Backend> session(c.network.view(), pair.how, pair.devices, c.how, options, backend, threads);
-    return train(session, c, data, pair.how.period);
+    return train(session, c, data, pair.how.steps_per_plan);
 }
 
 /// What differs, bit for bit, or nothing.

@@ -22,55 +22,56 @@ struct own_state {
 
 /// LARS' and LAMB's ratio of norms in step t, of a whole parameter with its gradient: as the papers write it, and 1
 /// where a norm is 0.
-inline double own_trust(const ts::optimizer& how, const std::vector<double>& w, const std::vector<double>& gradient,
+inline double own_trust(const ts::optimizer& update, const std::vector<double>& w, const std::vector<double>& gradient,
                         int t, const std::vector<own_state>& states) {
-    const double decay = static_cast<double>(how.weight_decay);
-    const double b1 = static_cast<double>(how.beta1);
-    const double b2 = static_cast<double>(how.beta2);
-    const double epsilon = static_cast<double>(how.epsilon);
-    const double most = static_cast<double>(how.clip_value);
+    const double decay = static_cast<double>(update.weight_decay);
+    const double b1 = static_cast<double>(update.beta1);
+    const double b2 = static_cast<double>(update.beta2);
+    const double epsilon = static_cast<double>(update.epsilon);
+    const double most = static_cast<double>(update.clip_value);
     double weights = 0, gradients = 0, updates = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {
         const double g = most > 0 ? std::clamp(gradient[i], -most, most) : gradient[i];
         const double mean = (b1 * states[i].mean + (1 - b1) * g) / (1 - std::pow(b1, t));
         const double square = (b2 * states[i].square + (1 - b2) * g * g) / (1 - std::pow(b2, t));
-        const double u = how.trust == ts::trust_by::update ? mean / (std::sqrt(square) + epsilon) + decay * w[i] : 0;
+        const double u = update.trust == ts::trust_by::update ? mean / (std::sqrt(square) + epsilon) + decay * w[i] : 0;
         weights += w[i] * w[i];
         gradients += g * g;
         updates += u * u;
     }
     const double w_norm = std::sqrt(weights);
-    if (how.trust == ts::trust_by::gradient && weights > 0 && gradients > 0) {
-        return static_cast<double>(how.trust_coefficient) * w_norm / (std::sqrt(gradients) + decay * w_norm + epsilon);
+    if (update.trust == ts::trust_by::gradient && weights > 0 && gradients > 0) {
+        return static_cast<double>(update.trust_coefficient) * w_norm /
+               (std::sqrt(gradients) + decay * w_norm + epsilon);
     }
-    return how.trust == ts::trust_by::update && weights > 0 && updates > 0 ? w_norm / std::sqrt(updates) : 1;
+    return update.trust == ts::trust_by::update && weights > 0 && updates > 0 ? w_norm / std::sqrt(updates) : 1;
 }
 
 /// One step, t = 1, 2, ..., of a weight with its gradient, and with the ratio of norms where there is one.
-inline double own_step(const ts::optimizer& how, double w, double g, double rate, int t, own_state& s,
+inline double own_step(const ts::optimizer& update, double w, double g, double rate, int t, own_state& s,
                        double trust = 1) {
-    const double decay = static_cast<double>(how.weight_decay);
-    const double momentum = static_cast<double>(how.momentum);
-    const double b1 = static_cast<double>(how.beta1);
-    const double b2 = static_cast<double>(how.beta2);
-    const double epsilon = static_cast<double>(how.epsilon);
-    const double most = static_cast<double>(how.clip_value);
+    const double decay = static_cast<double>(update.weight_decay);
+    const double momentum = static_cast<double>(update.momentum);
+    const double b1 = static_cast<double>(update.beta1);
+    const double b2 = static_cast<double>(update.beta2);
+    const double epsilon = static_cast<double>(update.epsilon);
+    const double most = static_cast<double>(update.clip_value);
     g = most > 0 ? std::clamp(g, -most, most) : g;
-    rate *= how.trust == ts::trust_by::update ? trust : 1;
-    if (how.decoupled) {
+    rate *= update.trust == ts::trust_by::update ? trust : 1;
+    if (update.decoupled) {
         w = w - rate * decay * w;
     } else if (decay != 0) {
         g = g + decay * w;
     }
-    g *= how.trust == ts::trust_by::gradient ? trust : 1;
-    if (how.which == ts::optimizer::kind::sgd) {
+    g *= update.trust == ts::trust_by::gradient ? trust : 1;
+    if (update.which == ts::optimizer::kind::sgd) {
         if (momentum == 0) {
             return w - rate * g;
         }
         s.velocity = t == 1 ? g : momentum * s.velocity + g;
-        return w - rate * (how.nesterov ? g + momentum * s.velocity : s.velocity);
+        return w - rate * (update.nesterov ? g + momentum * s.velocity : s.velocity);
     }
-    if (how.which == ts::optimizer::kind::adam) {
+    if (update.which == ts::optimizer::kind::adam) {
         s.mean = b1 * s.mean + (1 - b1) * g;
         s.square = b2 * s.square + (1 - b2) * g * g;
         const double mean = s.mean / (1 - std::pow(b1, t));
@@ -79,7 +80,7 @@ inline double own_step(const ts::optimizer& how, double w, double g, double rate
     }
     s.square = b2 * s.square + (1 - b2) * g * g;
     double square = s.square;
-    if (how.centered) {
+    if (update.centered) {
         s.mean = b2 * s.mean + (1 - b2) * g;
         square -= s.mean * s.mean;
     }

@@ -77,8 +77,8 @@ struct damage_case {
             pair.what += ", then " + std::to_string(pair.how.micro_batches) + " micro-batches";
         }
         if (pair.how.parameters_on < 0) {
-            pair.how.period = 1 + pick(3);
-            pair.what += ", then " + std::to_string(pair.how.period) + " steps at a time";
+            pair.how.steps_per_plan = 1 + pick(3);
+            pair.what += ", then " + std::to_string(pair.how.steps_per_plan) + " steps at a time";
         }
     }
     /// Copies that are averaged every few steps, by plain SGD, in plans that end with an average.
@@ -87,7 +87,7 @@ struct damage_case {
         made.how = ts::optimizer(ts::sgd{.learning_rate = 0.05F});
         pair.how.parameters_on = -1;
         pair.how.sync = ts::schedule::parameter_average(1 + pick(2));
-        pair.how.period = pair.how.sync.average_every * (1 + pick(2));
+        pair.how.steps_per_plan = pair.how.sync.average_every * (1 + pick(2));
         pair.what += ", then copies averaged every " + std::to_string(pair.how.sync.average_every) + " steps";
     }
     bool is_wrongly_refused() const { return !usable && what.find("the plan is refused") != std::string::npos; }
@@ -137,7 +137,7 @@ private:
             const ts::task& x = p_.tasks[place(t)];
             ts::run_state state;
             state.seed = case_.made.seed;
-            state.step = static_cast<std::uint64_t>(again * p_.period + x.step);
+            state.step = static_cast<std::uint64_t>(again * p_.steps_per_plan + x.step);
             state.learning_rate = static_cast<double>(case_.made.how.learning_rate);
             state.inputs = inputs.data();
             all[place(t)].call(all[place(t)].context, state);
@@ -186,7 +186,7 @@ private:
             sum.add(backend_, p_, where, list, tensor, step, ts::whole(s), out);
             seen.emplace_back(out.begin(), out.end());
         };
-        for (int step = 0; step < case_.p.period; ++step) {
+        for (int step = 0; step < case_.p.steps_per_plan; ++step) {
             for (int op = 0; op < g_.op_count; ++op) {
                 if (g_.is_loss(op)) {
                     add(p_.results, g_.ops[op].output, step, g_.output_of(op).extents);
@@ -200,7 +200,7 @@ private:
         for (int i = 0; i < g_.parameter_count; ++i) {
             const ts::shape& s = g_.parameters[i].extents;
             if (!case_.p.gradients.empty()) {
-                add(p_.gradients, i, case_.p.period - 1, s);
+                add(p_.gradients, i, case_.p.steps_per_plan - 1, s);
             }
             const std::vector<float> whole = ts::detail::stored_values(backend_, store, i, -1, s);
             seen.emplace_back(whole.begin(), whole.end());

@@ -53,15 +53,15 @@ struct life_entry {
 struct life_case {
     random_case made;
     batch_data data;
-    bool trains = true; ///< false: made for predictions alone
-    bool fuses = false; ///< under the case's strategies, not on one device
+    bool for_training = true; ///< false: made for predictions alone
+    bool fuses = false;       ///< under the case's strategies, not on one device
     std::vector<life_entry> events;
 
     explicit life_case(std::uint64_t number)
         : made(number), data(made.network.view(), number + 1), number_(number), pick_{ts::op::mix(number ^ 0x11feULL)} {
         made.how = pick_(2) == 0 ? made.how.averaging(0.9F) : made.how;
         made.how = pick_(2) == 0 ? made.how.pruning() : made.how;
-        trains = pick_(8) != 0;
+        for_training = pick_(8) != 0;
         fuses = pick_(4) == 0;
         const int count = 3 + pick_(8);
         for (int i = 0; i < count; ++i) {
@@ -86,8 +86,8 @@ struct life_case {
             p.what += ", then in slices";
         }
         if (p.how.parameters_on < 0 && pick(4) == 0) {
-            p.how.period = 2 + pick(2);
-            p.what += ", then " + std::to_string(p.how.period) + " steps at a time";
+            p.how.steps_per_plan = 2 + pick(2);
+            p.what += ", then " + std::to_string(p.how.steps_per_plan) + " steps at a time";
         }
         return p;
     }
@@ -98,7 +98,7 @@ private:
         const int batch = static_cast<int>(g.tensors[0].extents[0]);
         life_entry e;
         e.what = static_cast<life_event>(pick_(life_events));
-        if (!trains) {
+        if (!for_training) {
             constexpr life_event all[] = {life_event::evaluate, life_event::short_evaluate, life_event::predict,
                                           life_event::predict_layers, life_event::set_parameter};
             e.what = all[pick_(5)];
@@ -201,7 +201,7 @@ private:
         static ts::session_options options(const life_case& c, bool alone) {
             ts::session_options o;
             o.seed = c.made.seed;
-            o.trains = c.trains;
+            o.for_training = c.for_training;
             o.fuse = c.fuses && !alone;
             return o;
         }
@@ -250,10 +250,10 @@ private:
         case life_event::prune:
             return e.number >= 0 ? ts::prune(s, e.number, e.fraction) : void();
         case life_event::averages:
-            return s.use_averages(!s.uses_averages());
+            return s.use_ema(!s.uses_ema());
         case life_event::reload: {
-            const bool averages = s.uses_averages();
-            averages ? s.use_averages(false) : void();
+            const bool averages = s.uses_ema();
+            averages ? s.use_ema(false) : void();
             ts::io::save_checkpoint(s, folder_);
             ++loads_;
             begin();

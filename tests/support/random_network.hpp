@@ -555,11 +555,11 @@ private:
                 loose.push_back(live_[k]);
             }
         }
-        bool trains = false;
+        bool for_training = false;
         for (int p = 0; p < grow_.parameter_count; ++p) {
-            trains = trains || grow_.parameters[p].trained;
+            for_training = for_training || grow_.parameters[p].trained;
         }
-        const std::size_t alone = trains ? static_cast<std::size_t>(1 + pick_(2)) : 0;
+        const std::size_t alone = for_training ? static_cast<std::size_t>(1 + pick_(2)) : 0;
         std::vector<int> flat;
         while (loose.size() > alone) {
             const int x = loose.back();

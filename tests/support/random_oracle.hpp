@@ -156,7 +156,7 @@ private:
 
 /// The same of a session.
 template <class Session>
-training_record train(Session& session, const random_case& c, const batch_data& data, int period) {
+training_record train(Session& session, const random_case& c, const batch_data& data, int steps_per_plan) {
     training_record r;
     const ts::graph_view g = c.network.view();
     std::vector<std::vector<float>> start;
@@ -172,7 +172,7 @@ training_record train(Session& session, const random_case& c, const batch_data& 
     };
     const std::vector<std::vector<ts::input_data>> twice(2, data.inputs);
     r.losses = session.steps(twice);
-    if (period <= 2) {
+    if (steps_per_plan <= 2) {
         note_gradients();
     }
     const ts::evaluation full = session.evaluate(data.inputs);
@@ -183,7 +183,7 @@ training_record train(Session& session, const random_case& c, const batch_data& 
     r.losses.push_back(session.step(few));
     r.losses.push_back(session.evaluate(few).loss);
     r.losses.push_back(session.step(data.inputs));
-    if (period == 1) {
+    if (steps_per_plan == 1) {
         note_gradients();
     }
     for (int p = 0; p < g.parameter_count; ++p) {

@@ -19,7 +19,7 @@ struct random_pair {
 
 /// Random splits; or a random pipeline with any schedule or any legal order; with a random synchronization policy,
 /// parameters on one device, averages of copies, communication streams and plans of two steps now and then.
-inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, std::uint64_t seed, coverage& seen) {
+inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& update, std::uint64_t seed, coverage& seen) {
     random pick{ts::op::mix(seed ^ 0x9a17ULL)};
     random_pair r;
     r.devices = 1 + pick(pick(4) == 0 ? 6 : 4);
@@ -38,7 +38,7 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, 
     }
     r.how.overlap = pick(3) == 0;
     const int policy = pick(3) == 0 ? -1 : pick(13);
-    if (policy == 11 && how.state_count() == 0 && how.clip_norm == 0 && how.clip_value == 0) {
+    if (policy == 11 && update.state_count() == 0 && update.clip_norm == 0 && update.clip_value == 0) {
         r.how.sync = ts::schedule::parameter_average(1);
         r.what += ", averages";
     } else if (policy == 12) {
@@ -61,9 +61,9 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& how, 
         r.how.sync = sync;
         r.what += ", " + name;
     }
-    r.how.period = r.how.parameters_on < 0 && pick(5) == 0 ? 2 : 1;
+    r.how.steps_per_plan = r.how.parameters_on < 0 && pick(5) == 0 ? 2 : 1;
     r.what += " on " + std::to_string(r.devices) + " devices, " + std::to_string(r.how.micro_batches) +
-              " micro-batches" + (r.how.period > 1 ? ", two steps at a time" : "");
+              " micro-batches" + (r.how.steps_per_plan > 1 ? ", two steps at a time" : "");
     return r;
 }
 

@@ -42,7 +42,7 @@ void try_pairs(std::uint64_t number, int pairs_each, pair_findings& found, Make 
         ts::workers threads(devices);
         ts::session<std::remove_reference_t<decltype(backend)>> session(g, s, devices, c.how, options, backend,
                                                                         threads);
-        return train(session, c, data, s.period);
+        return train(session, c, data, s.steps_per_plan);
     };
     std::vector<std::pair<int, random_oracle>> known;
     const auto oracle_of = [&](int micro_batches) -> random_oracle& {

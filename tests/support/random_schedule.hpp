@@ -378,7 +378,7 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
     const bool synchronizes = policy < policies.size();
     if (synchronizes) {
         c.how.sync = policies[policy].second;
-        c.how.period = 1 + (pick(6) == 0 ? 1 : 0);
+        c.how.steps_per_plan = 1 + (pick(6) == 0 ? 1 : 0);
     }
     const bool damaged = c.how.schedule.stages > 0 && pick(4) == 0;
     const std::string how = damaged ? damage(c.how.schedule, pick) : "sound";

@@ -15,10 +15,10 @@ inline void delay(const ts::graph_view& g, std::uint64_t number, random_pair& pa
     pair.how.sync =
         ts::schedule::stale_gradients(ts::schedule::gradients_of(g), 1 + static_cast<int>(number % 3), {2000, 500});
     for (ts::message& m : pair.how.sync.messages) {
-        m.how = static_cast<ts::exchange>(number / 3 % 4);
+        m.method = static_cast<ts::exchange>(number / 3 % 4);
     }
     pair.how.sync.sum_at = sum_at;
-    pair.how.period = 4;
+    pair.how.steps_per_plan = 4;
     pair.what += ", used late";
 }
 

@@ -28,7 +28,7 @@ class thread_rank final : public ts::process_group {
 public:
     thread_rank(shared_by_threads& all, int rank, int size, int devices_each)
         : ts::process_group(rank, size, devices_each, 60), all_(all) {
-        sit_down(&all.page);
+        join_group(&all.page);
     }
     void* share(int, ts::index_t bytes) override {
         const std::unique_lock lock(all_.mutex);
@@ -57,9 +57,9 @@ public:
     std::uint64_t seed() const { return session_.seed(); }
     double learning_rate() const { return session_.learning_rate(); }
     bool keeps(int p, int state) const { return session_.keeps(p, state); }
-    std::vector<float> kept(int p, int state) const { return session_.kept(p, state); }
-    std::vector<ts::kept_piece> kept_pieces(int p, int state) const { return session_.kept_pieces(p, state); }
-    void copy_kept(int p, int state, const ts::kept_piece& piece, const ts::box& to, float* numbers) const {
+    std::vector<float> state_of(int p, int state) const { return session_.state_of(p, state); }
+    std::vector<ts::state_piece> state_pieces(int p, int state) const { return session_.state_pieces(p, state); }
+    void copy_state(int p, int state, const ts::state_piece& piece, const ts::box& to, float* numbers) const {
         bool own = false;
         for (const int d : piece.devices) {
             own = own || group_.owns(d);
@@ -67,17 +67,17 @@ public:
         if (!own) {
             throw ts::error("rank " + std::to_string(group_.rank()) + " copies what no device of it holds");
         }
-        session_.copy_kept(p, state, piece, to, numbers);
+        session_.copy_state(p, state, piece, to, numbers);
     }
-    void fill_kept(int, int, ts::kept_source) {}
-    std::vector<ts::kept_residual> residuals() const { return session_.residuals(); }
-    void copy_residual(const ts::kept_residual& r, float* numbers) const {
+    void load_state(int, int, ts::state_source) {}
+    std::vector<ts::residual_key> residuals() const { return session_.residuals(); }
+    void copy_residual(const ts::residual_key& r, float* numbers) const {
         if (!group_.owns(r.device)) {
             throw ts::error("rank " + std::to_string(group_.rank()) + " copies what a device of another has left out");
         }
         session_.copy_residual(r, numbers);
     }
-    void set_residual(const ts::kept_residual&, std::span<const float>) {}
+    void set_residual(const ts::residual_key&, std::span<const float>) {}
     void settle() const {}
     void resume_after(std::uint64_t, std::uint64_t, double) {}
     ts::process_group* processes() const { return &group_; }

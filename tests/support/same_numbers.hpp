@@ -70,7 +70,7 @@ struct oracle {
     std::vector<std::vector<double>> change;                 ///< of every parameter since the start
 
     template <class Graph>
-    oracle(const Graph& g, const batch_data& data, const ts::optimizer& how, int steps, std::uint64_t seed,
+    oracle(const Graph& g, const batch_data& data, const ts::optimizer& update, int steps, std::uint64_t seed,
            int micro_batches = 1, double nudge = 0,
            const std::vector<std::vector<ts::reference::network::replica>>& replicas = {}) {
         ts::reference::network n(g);
@@ -86,10 +86,10 @@ struct oracle {
         set_all(n, data);
         ts::run_state run;
         run.seed = seed;
-        run.learning_rate = static_cast<double>(how.learning_rate);
+        run.learning_rate = static_cast<double>(update.learning_rate);
         for (int i = 0; i < steps; ++i) {
             run.step = static_cast<std::uint64_t>(i);
-            losses.push_back(n.train_step(run, how));
+            losses.push_back(n.train_step(run, update));
             gradients.push_back(n.gradients);
         }
         change = n.parameters;

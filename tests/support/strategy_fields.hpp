@@ -90,7 +90,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"strategy", "ops", [](s_t& s) { s.ops[1].degree[0] = 1; }},
         {"strategy", "pool", [](s_t& s) { s.pool.empty() ? s.pool.push_back(0) : void(s.pool[0] = 2); }},
         {"strategy", "micro_batches", [](s_t& s) { s.micro_batches += 1; }},
-        {"strategy", "period", [](s_t& s) { s.period = 3; }},
+        {"strategy", "period", [](s_t& s) { s.steps_per_plan = 3; }},
         {"strategy", "schedule", [](s_t& s) { s.schedule = ts::schedule::gpipe(1, s.micro_batches); }},
         {"strategy", "statistics", [](s_t& s) { s.statistics = ts::statistics_over::mini_batch; }},
         {"strategy", "parameters_on", [](s_t& s) { s.parameters_on = 1; }},
@@ -142,7 +142,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"synchronization", "keep_one_in", [](s_t& s) { s.sync.keep_one_in = 10; }},
         {"synchronization", "staleness", [](s_t& s) { s.sync.staleness = 2; }},
 
-        {"message", "how", [](s_t& s) { s.sync.messages[0].how = ts::exchange::ring; }},
+        {"message", "how", [](s_t& s) { s.sync.messages[0].method = ts::exchange::ring; }},
         {"message", "server", [](s_t& s) { s.sync.messages[0].server = 1; }},
         {"message", "slices",
          [](s_t& s) {

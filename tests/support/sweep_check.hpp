@@ -56,7 +56,7 @@ coverage hold_strategies(int count, Make make, double allowed_with_adam = allowe
     for (const sweep_case& c : sweep_cases()) {
         sweep_check check;
         sweep(
-            c, count, seen, [&](const ts::optimizer& how) { return make(how, made++ / 2); },
+            c, count, seen, [&](const ts::optimizer& update) { return make(update, made++ / 2); },
             [&](const sweep_case& of, int number, int devices, const sweep_result& r) {
                 CAPTURE(number);
                 check.hold(of, devices, r, allowed_rounding_of(of, allowed_with_adam));
@@ -84,7 +84,7 @@ pipeline_coverage hold_pipelines(int count, Make make, double allowed_with_adam 
     for (const sweep_case& c : sweep_cases()) {
         sweep_check check;
         sweep_pipelines(
-            c, count, seen, [&](const ts::optimizer& how) { return make(how, made++ / 2); },
+            c, count, seen, [&](const ts::optimizer& update) { return make(update, made++ / 2); },
             [&](const sweep_case& of, const pipeline_case& p, int devices, const sweep_result& r) {
                 CAPTURE(p.schedule);
                 CAPTURE(p.stages);

@@ -22,12 +22,12 @@ struct sent {
     std::vector<std::byte> words;
     std::vector<float> arrived;
 
-    sent(const compression_setting& how, const std::vector<float>& g, const std::vector<float>& r)
-        : gradient(g), residual(r), words(static_cast<std::size_t>(4 * how.words(n())) + 64, std::byte{0xa5}),
+    sent(const compression_setting& compress, const std::vector<float>& g, const std::vector<float>& r)
+        : gradient(g), residual(r), words(static_cast<std::size_t>(4 * compress.words(n())) + 64, std::byte{0xa5}),
           arrived(g.size(), 0) {
         std::vector<std::int32_t> room(g.size());
-        ts::codes::compress(how, gradient.data(), residual.data(), n(), words.data(), room.data());
-        ts::codes::add_decompressed(how, words.data(), arrived.data(), n());
+        ts::codes::compress(compress, gradient.data(), residual.data(), n(), words.data(), room.data());
+        ts::codes::add_decompressed(compress, words.data(), arrived.data(), n());
         for (std::size_t i = words.size() - 64; i < words.size(); ++i) {
             CHECK(words[i] == std::byte{0xa5}); // no more words than it says
         }

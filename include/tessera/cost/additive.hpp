@@ -252,13 +252,13 @@ constexpr received bytes_between(const Description& producer, const configuratio
                                  int input, const configuration& to, const index_t* pool, bool gradient) {
     const int out = producer.output();
     const index_t element_bytes = bytes_of(producer.operands[out].type);
-    const auto most = [&](held what, bool back) {
+    const auto most = [&](operand_tensor what, bool back) {
         const auto a = pieces_of(producer, out, from, pool, what);
         const auto b = pieces_of(consumer, input, to, pool, what);
         return back ? move_pieces(b, a, element_bytes).worst_bytes
                     : move_pieces(a, b, element_bytes, to.partial > 1).worst_bytes;
     };
-    return {most(held::value, false), gradient ? most(held::gradient, true) : 0};
+    return {most(operand_tensor::value, false), gradient ? most(operand_tensor::gradient, true) : 0};
 }
 
 /// The cost of a strategy on a machine, in nanoseconds per step.

@@ -92,7 +92,7 @@ public:
     void transfer(int from, int to, index_t share);
     /// Ends a round that takes place `times` times.
     void end_round(index_t times = 1);
-    collective_cost finish(collective_algorithm how);
+    collective_cost finish(collective_algorithm algorithm);
 
 private:
     const cluster& on_;
@@ -113,14 +113,15 @@ std::vector<std::vector<int>> by_node(const cluster& on, const std::vector<int>&
 inline bool is_power_of_two(std::size_t p) { return (p & (p - 1)) == 0; }
 
 /// Half an all-reduce: reduce-scatter, or the all-gather that is its mirror image.
-bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int>& members, collective_algorithm how);
+bool half_all_reduce(round_sum& rounds, const cluster& on, const std::vector<int>& members,
+                     collective_algorithm algorithm);
 
 } // namespace detail
 
 /// Reduce-scatter (or all-gather, its mirror image) among two or more distinct devices by one algorithm; false where
 /// that does not apply: halving and doubling needs a power of two, hierarchical several nodes of equally many members.
 /// Lanes are those of the reduce-scatter.
-bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
+bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm algorithm,
                      collective_cost& out);
 
 /// The algorithms for halves of all-reduces among some devices, so that the best can be taken for any number of bytes.

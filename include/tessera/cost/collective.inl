@@ -34,7 +34,7 @@ TESSERA_INLINE void round_sum::end_round(index_t times) {
     used_.clear();
 }
 
-TESSERA_INLINE collective_cost round_sum::finish(collective_algorithm how) {
+TESSERA_INLINE collective_cost round_sum::finish(collective_algorithm algorithm) {
     std::sort(result_.lanes.begin(), result_.lanes.end(),
               [](const lane_load& a, const lane_load& b) { return a.lane < b.lane; });
     std::vector<lane_load> merged;
@@ -46,7 +46,7 @@ TESSERA_INLINE collective_cost round_sum::finish(collective_algorithm how) {
         }
     }
     result_.lanes = std::move(merged);
-    result_.algorithm = how;
+    result_.algorithm = algorithm;
     return std::move(result_);
 }
 
@@ -134,13 +134,13 @@ TESSERA_INLINE bool half_all_reduce(round_sum& rounds, const cluster& on, const 
 
 namespace tessera::cost {
 
-TESSERA_INLINE bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm how,
+TESSERA_INLINE bool half_all_reduce(const cluster& on, const std::vector<int>& members, collective_algorithm algorithm,
                                     collective_cost& out) {
     detail::round_sum rounds(on);
-    if (!detail::half_all_reduce(rounds, on, members, how)) {
+    if (!detail::half_all_reduce(rounds, on, members, algorithm)) {
         return false;
     }
-    out = rounds.finish(how);
+    out = rounds.finish(algorithm);
     return true;
 }
 

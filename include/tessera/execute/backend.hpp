@@ -47,7 +47,7 @@ concept Backend = RunsTasks<B> && requires(B& b, const tile& t, const op_record&
 struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
-    bool trains =
+    bool for_training =
         true; ///< false: parameters alone, without the optimizer's state and plans for training; for predictions and evaluations
     index_t device_memory = 0; ///< bytes of each device, for parameters and all plans together; 0: no limit
     bool measure =
@@ -62,7 +62,7 @@ struct session_options {
         using o = session_options;
         see("seed", &o::seed, {});
         see("keep_gradients", &o::keep_gradients, {});
-        see("trains", &o::trains, {});
+        see("trains", &o::for_training, {});
         see("device_memory", &o::device_memory, {.permits = true});
         see("measure", &o::measure, {});
         see("profile", &o::profile, {.permits = true});

@@ -63,7 +63,7 @@ protected:
 private:
     template <Batch T>
     void add(score_sum& total, const T& samples) {
-        const device_turn in_turn(self().devices().threads());
+        const device_turn turn(self().devices().threads());
         const auto inputs = inputs_of(self().graph_for(samples), samples);
         add(total, std::span<const input_data>(inputs));
     }
@@ -73,7 +73,7 @@ private:
         add(total, std::span<const input_data>(inputs));
     }
     void add(score_sum& total, std::span<const input_data> inputs) {
-        const device_turn in_turn(self().devices().threads());
+        const device_turn turn(self().devices().threads());
         const evaluation e = self().values().evaluate(inputs);
         const tensor_node& first =
             self().values().graph_of(inputs).tensors[0]; // an input: every network starts with one

@@ -50,7 +50,7 @@ public:
     }
     /// Of all loss layers, in the network's order.
     std::vector<layer_loss> losses() const {
-        const device_turn in_turn(self().devices().threads());
+        const device_turn turn(self().devices().threads());
         std::vector<layer_loss> all;
         const graph_view g = self().graph();
         for (int op = 0; op < g.op_count; ++op) {
@@ -96,7 +96,7 @@ public:
     /// norms. Throws tessera::error where the optimizer is not one of pruning().
     template <class... L>
     void prune(double fraction) {
-        const device_turn in_turn(self().devices().threads());
+        const device_turn turn(self().devices().threads());
         for (const int p : weights_of<L...>()) {
             tessera::prune(self().values(), p, fraction);
         }
@@ -104,7 +104,7 @@ public:
     /// The share of these weights that is pruned.
     template <class... L>
     double pruned_share() const {
-        const device_turn in_turn(self().devices().threads());
+        const device_turn turn(self().devices().threads());
         double pruned = 0;
         double all = 0;
         for (const int p : weights_of<L...>()) {

@@ -76,10 +76,10 @@ warm_up(std::uint64_t, Schedule) -> warm_up<Schedule>;
 template <class Schedule>
 warm_up(std::uint64_t, Schedule, double) -> warm_up<Schedule>;
 
-/// One schedule for `steps` steps, then another from its beginning: ts::in_turn{1000, ts::constant_rate{0.1},
+/// One schedule for `steps` steps, then another from its beginning: ts::sequential_rates{1000, ts::constant_rate{0.1},
 /// ts::cosine_decay{...}}.
 template <class First, class Second>
-struct in_turn {
+struct sequential_rates {
     std::uint64_t steps = 0;
     First first{};
     Second second{};
@@ -89,7 +89,15 @@ struct in_turn {
     }
 };
 template <class First, class Second>
+sequential_rates(std::uint64_t, First, Second) -> sequential_rates<First, Second>;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+template <class First, class Second>
+struct [[deprecated("since 0.3: use sequential_rates")]] in_turn : sequential_rates<First, Second>{};
+template <class First, class Second>
 in_turn(std::uint64_t, First, Second) -> in_turn<First, Second>;
+#pragma GCC diagnostic pop
 
 /// Any schedule behind one type; empty where there is none. (std::function would do; <functional> costs 0.1 s to
 /// include.)

@@ -8,7 +8,7 @@
 namespace tessera {
 
 TESSERA_INLINE loss_guard::loss_guard(const plan& p, const graph_view& g, const addresses& where)
-    : tasks_(p.tasks.size()), losses_(static_cast<std::size_t>(p.period)) {
+    : tasks_(p.tasks.size()), losses_(static_cast<std::size_t>(p.steps_per_plan)) {
     if (p.kind != run_kind::training) {
         return;
     }

@@ -34,7 +34,7 @@ TESSERA_INLINE owned<planned_prediction> lowered_prediction(const prediction_key
         o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
     }
     strategy_view s = network.how.view();
-    s.period = 1;
+    s.steps_per_plan = 1;
     plan p = lower(network.network.view(), s, 1, o);
     return owned<planned_prediction>(new planned_prediction{what, std::move(network), std::move(p)});
 }

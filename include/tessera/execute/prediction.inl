@@ -33,7 +33,7 @@ TESSERA_INLINE prediction_setting setting_for(const graph_view& g, const strateg
         x.how.schedule.workers = {{{0, 0, action_kind::forward}, {0, 0, action_kind::backward}}};
         x.how.schedule.mirrored = {1};
     }
-    x.how.period = 1;
+    x.how.steps_per_plan = 1;
     return x;
 }
 

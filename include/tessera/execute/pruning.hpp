@@ -65,9 +65,8 @@ void prune(Session& s, int parameter, double fraction) {
     if (!(fraction >= 0 && fraction <= 1)) {
         throw error("tessera: " + fixed_text(fraction) + " of a parameter is to be pruned; say a share from 0 to 1");
     }
-    if (s.uses_averages()) {
-        throw error(
-            "tessera: weights are to be pruned while averages of them are in use; call use_averages(false) first");
+    if (s.uses_ema()) {
+        throw error("tessera: weights are to be pruned while averages of them are in use; call use_ema(false) first");
     }
     const std::vector<float> weights = s.parameter(parameter);
     if (!s.graph_of().parameters[parameter].trained) {
@@ -83,13 +82,13 @@ void prune(Session& s, int parameter, double fraction) {
         }
     }
     for (int k = 0; k < states && s.keeps(parameter, k); ++k) {
-        kept.push_back(s.kept(parameter, k)); // before any process writes
+        kept.push_back(s.state_of(parameter, k)); // before any process writes
     }
     const auto write = [&](int state, std::vector<float> values, float zero) {
         for (std::size_t i = 0; i < mask.size(); ++i) {
             values[i] = mask[i] != 0 ? zero : values[i];
         }
-        s.set_kept(parameter, state, values);
+        s.set_state(parameter, state, values);
     };
     write(-1, weights, -0.0F);
     for (std::size_t k = 0; k < kept.size(); ++k) {

@@ -73,7 +73,7 @@ public:
 
     /// Calls change(values), which may set parameters, when no prediction is under way and until it returns none
     /// begins: a prediction has the parameters of before or those of after, never of both. `values` is a session of
-    /// {.trains = false}, such as load_weights and load_checkpoint take.
+    /// {.for_training = false}, such as load_weights and load_checkpoint take.
     template <class Change>
     void change(Change&& change) {
         const turn mine(changes_);
@@ -153,7 +153,7 @@ private:
     };
 
     static session_options for_predictions(session_options o) {
-        o.trains = false;
+        o.for_training = false;
         o.keep_gradients = false;
         o.links = {};
         return o;

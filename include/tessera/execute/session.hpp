@@ -28,7 +28,7 @@ public:
           plans_(of_, backend, networks_, values_, results_, progress_),
           runs_(of_, networks_, values_, results_, progress_, plans_),
           answers_(of_, networks_, results_, plans_, runs_) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         // First: what one rank alone refuses, and what another measures, may be what differs.
         progress_.compare_trainings();
         of_.require_sense();
@@ -61,19 +61,19 @@ public:
     /// The network at the length of a batch's sequences; the view is good until the next call. Throws tessera::error
     /// for a length that does not fit.
     graph_view graph_of(std::span<const input_data> inputs) const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+        const device_turn turn(of_.threads, device_turn::waits);
         return networks_.at_length_of(inputs);
     }
     std::uint64_t steps() const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+        const device_turn turn(of_.threads, device_turn::waits);
         return progress_.steps();
     }
     double learning_rate() const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+        const device_turn turn(of_.threads, device_turn::waits);
         return progress_.learning_rate();
     }
     void set_learning_rate(double rate) {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+        const device_turn turn(of_.threads, device_turn::waits);
         progress_.set_learning_rate(rate);
     }
 
@@ -85,12 +85,12 @@ public:
     /// infinite or NaN, which keep their values; where gradients are clipped, for nothing at all. (Of an update that
     /// was still under way the next step, or finish(), throws it.)
     double step(std::span<const input_data> inputs) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return runs_.step(inputs, nullptr);
     }
     /// The same, which also says when every task of the plan started and ended.
     double step(std::span<const input_data> inputs, simulation::timeline& measured) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return runs_.step(inputs, &measured);
     }
 
@@ -98,7 +98,7 @@ public:
     /// samples rank r's are even_part(n, ranks, r). Throws tessera::error where its devices read samples of other parts
     /// under this strategy, and what step() throws.
     double step_part(std::span<const input_data> inputs) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return runs_.step_part(inputs);
     }
 
@@ -107,20 +107,20 @@ public:
     /// throws, and for another number of rates: the steps before the one that it names are then taken, that one and the
     /// later ones of the same run of the plan are not.
     std::vector<double> steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates = {}) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return runs_.steps(batches, rates);
     }
 
     /// Forward with running statistics and without dropout. Throws tessera::error when the loss is not finite.
     evaluation evaluate(std::span<const input_data> inputs) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return answers_.evaluate(inputs);
     }
 
     /// The loss of an operator in the last step or evaluation, without its weight. Throws tessera::error for one that
     /// is no loss, and before there was a step or an evaluation.
     double loss_of(int op) const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+        const device_turn turn(of_.threads, device_turn::waits);
         const graph_view g = of_.view();
         if (op < 0 || op >= g.op_count || !g.is_loss(op)) {
             throw error("tessera: there is no loss " + std::to_string(op) + " among the operators of the network");
@@ -136,51 +136,53 @@ public:
     /// network's order: no labels, as a rule. There may be more samples than the network was planned for: they go
     /// through in batches of that many. Throws tessera::error for inputs that do not fit.
     std::vector<prediction> predict(std::span<const input_data> inputs, const std::vector<int>& wanted) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return answers_.predict(inputs, wanted);
     }
 
     /// Waits until no transfer of a step is under way; throws what one has thrown, and what step() throws of updates
     /// that are not finite. All that reads or sets parameters waits by itself.
     void finish() {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         plans_.wait_for_transfers();
         progress_.tell_all_lost();
     }
 
     /// All elements of a parameter, plain.
     std::vector<float> parameter(int p) const {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         of_.require_parameter(p);
         return plans_.settled().parameter(p);
     }
     /// Before kept() and parameter_copies() over several nodes, or over processes whose backend has memory of its own:
     /// brings everything to all of them; all processes call it.
     void bring_to_all_nodes() const {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         plans_.settled().bring(-1);
     }
     /// Before the first step it also sets where the parameter's average begins.
     void set_parameter(int p, std::span<const float> values) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         of_.require_parameter(p);
         of_.require_values(p, values);
         plans_.settled().set(p, values, progress_.steps() == 0);
     }
 
+    [[deprecated("since 0.3: use use_ema")]] void use_averages(bool use) { use_ema(use); }
     /// From now on (or no longer) evaluations, predictions and parameter() take the moving averages of the weights
     /// instead of the weights; a step is refused meanwhile. What is not trained and running statistics have no averages
     /// and stay what they are. Throws tessera::error where the optimizer keeps none.
-    void use_averages(bool use) {
-        const device_turn in_turn(of_.threads);
+    void use_ema(bool use) {
+        const device_turn turn(of_.threads);
         if (!of_.averages()) {
             throw error("tessera: there are no averages of the weights; make the optimizer with averaging(0.999F)");
         }
-        if (use != values_.uses_averages()) {
+        if (use != values_.uses_ema()) {
             plans_.settled().swap_averages();
         }
     }
-    bool uses_averages() const { return values_.uses_averages(); }
+    bool uses_ema() const { return values_.uses_ema(); }
+    [[deprecated("since 0.3: use uses_ema")]] bool uses_averages() const { return uses_ema(); }
 
     // ---- what a file must hold for training to go on as if it had not ended (io/files/checkpoint.hpp) ---------------
 
@@ -190,31 +192,31 @@ public:
     field_lines identity_lines() const { return of_.identity_lines(); }
     /// A parameter (`state` -1), or number `state` of what the optimizer keeps for each of its elements, counted from
     /// 0: all elements, plain.
-    std::vector<float> kept(int p, int state) const {
-        const device_turn in_turn(of_.threads);
+    std::vector<float> state_of(int p, int state) const {
+        const device_turn turn(of_.threads);
         require(p, state);
-        return plans_.settled().kept(p, state);
+        return plans_.settled().state_of(p, state);
     }
     /// Sets it, in every copy; throws tessera::error for another number of elements.
-    void set_kept(int p, int state, std::span<const float> values) {
-        const device_turn in_turn(of_.threads);
+    void set_state(int p, int state, std::span<const float> values) {
+        const device_turn turn(of_.threads);
         require(p, state);
         of_.require_values(p, values);
-        plans_.settled().set_kept(p, state, values);
+        plans_.settled().set_state(p, state, values);
     }
     /// The same piece by piece, as devices hold it: which there are; those elements of a piece that lie in the box
     /// `to`, into all of that box, row-major (call settle() before); and all elements from `source`, of which this
-    /// process takes those of its own devices. All processes call fill_kept().
-    std::vector<kept_piece> kept_pieces(int p, int state) const {
+    /// process takes those of its own devices. All processes call load_state().
+    std::vector<state_piece> state_pieces(int p, int state) const {
         require(p, state);
         return values_.pieces(p, state);
     }
-    void copy_kept(int p, int state, const kept_piece& piece, const box& to, float* numbers) const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+    void copy_state(int p, int state, const state_piece& piece, const box& to, float* numbers) const {
+        const device_turn turn(of_.threads, device_turn::waits);
         values_.copy_piece(p, state, piece, to, numbers);
     }
-    void fill_kept(int p, int state, kept_source source) {
-        const device_turn in_turn(of_.threads);
+    void load_state(int p, int state, state_source source) {
+        const device_turn turn(of_.threads);
         require(p, state);
         plans_.settled().fill(p, state, source);
     }
@@ -223,33 +225,33 @@ public:
     /// What devices have left out of compressed gradients: all of the plan; those of a device of this process, into as
     /// many numbers as the region has elements; and set (in the process of the device, all others pass over it). Throws
     /// tessera::error for one that the plan does not have.
-    std::vector<kept_residual> residuals() const { return values_.residuals(); }
-    void copy_residual(const kept_residual& r, float* numbers) const {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+    std::vector<residual_key> residuals() const { return values_.residuals(); }
+    void copy_residual(const residual_key& r, float* numbers) const {
+        const device_turn turn(of_.threads, device_turn::waits);
         values_.copy_residual(r, numbers);
     }
-    void set_residual(const kept_residual& r, std::span<const float> numbers) {
-        const device_turn in_turn(of_.threads, device_turn::waits);
+    void set_residual(const residual_key& r, std::span<const float> numbers) {
+        const device_turn turn(of_.threads, device_turn::waits);
         values_.set_residual(r, numbers);
     }
     /// The next step is the one after `steps`, with the random numbers of `seed`. What compressed gradients have left
     /// out is forgotten.
     void resume_after(std::uint64_t steps, std::uint64_t seed, double learning_rate) {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         plans_.settled().forget_residuals();
         progress_.resume_after(steps, seed, learning_rate);
     }
     /// Every copy of a parameter on every device, as (region, plain elements): copies must stay equal bit for bit. None
     /// where it is stored in slices.
     std::vector<std::pair<box, std::vector<float>>> parameter_copies(int p) const {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         return plans_.settled().copies(p);
     }
 
     /// The gradient of a parameter in the last training step on a full batch: the sum of the contributions. Throws
     /// tessera::error without keep_gradients, and before there was such a step.
     std::vector<float> gradient(int p) const {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         of_.require_parameter(p);
         if (!of_.options.keep_gradients) {
             throw error("tessera: gradients are not kept after a step; make the trainer with {.keep_gradients = true}");
@@ -270,7 +272,7 @@ public:
     process_group* processes() const { return of_.group(); }
     /// Waits until no transfer of a step is under way in any of them; all call it. Throws what one has thrown.
     void settle() const {
-        const device_turn in_turn(of_.threads);
+        const device_turn turn(of_.threads);
         plans_.wait_for_transfers();
     }
 

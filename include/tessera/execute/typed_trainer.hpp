@@ -91,7 +91,7 @@ public:
     /// session::step).
     template <Batch T>
     double step(const T& samples) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         return step(std::span<const input_data>(inputs_of(graph_for(samples), samples)));
     }
     template <class... Names>
@@ -104,7 +104,7 @@ public:
     }
     /// The inputs in the network's own order.
     double step(std::span<const input_data> inputs) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         if (schedule_) {
             session_.set_learning_rate(checked(schedule_(session_.steps())));
         }
@@ -116,7 +116,7 @@ public:
     /// batches must stay where they are meanwhile.
     template <Batch T>
     std::vector<double> steps(const std::vector<T>& batches) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         std::vector<std::vector<input_data>> inputs;
         std::vector<double> rates;
         for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -130,15 +130,15 @@ public:
 
     /// The rate of all steps to come.
     void set_learning_rate(double rate) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         schedule_ = {};
         session_.set_learning_rate(checked(rate));
     }
     /// The rate as a function of the step: constant_rate, step_decay, cosine_decay, polynomial_decay, these after a
-    /// warm_up or in_turn, or any callable from std::uint64_t to double.
+    /// warm_up or sequential_rates, or any callable from std::uint64_t to double.
     template <std::invocable<std::uint64_t> Schedule>
     void set_learning_rate(Schedule schedule) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         schedule_ = rate_schedule(std::move(schedule));
     }
 
@@ -146,14 +146,15 @@ public:
     /// of the first.
     template <class... L>
     void set_pruning(const pruning_schedule& schedule) {
-        const device_turn in_turn(devices_.threads());
+        const device_turn turn(devices_.threads());
         pruning_ = detail::scheduled_pruning(schedule, this->template weights_of<L...>());
     }
 
     /// Whether evaluations, predictions, weights() and bias() take the moving averages of the weights that the
     /// optimizer keeps (optimizer::averaging); steps are refused while they do. Throws tessera::error where it keeps
     /// none.
-    void use_averages(bool use) { session_.use_averages(use); }
+    void use_ema(bool use) { session_.use_ema(use); }
+    [[deprecated("since 0.3: use use_ema")]] void use_averages(bool use) { use_ema(use); }
 
     // ---- what there is ----------------------------------------------------------------------------------------------
 

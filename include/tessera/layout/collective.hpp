@@ -53,7 +53,7 @@ constexpr pieces_facts facts_of(const std::vector<Piece>& pieces, const box& ten
         bool same_part = false;
         for (std::size_t j = 0; j < i; ++j) {
             same_device = same_device || pieces[j].device == p.device;
-            same_part = same_part || pieces[j].part == p.part;
+            same_part = same_part || pieces[j].summand == p.summand;
             f.disjoint = f.disjoint && common_volume(pieces[j].region, p.region) == 0;
         }
         f.devices += same_device ? 0 : 1;

@@ -13,7 +13,7 @@ namespace tessera {
 struct piece {
     box region;
     int device = 0;
-    int part = 0;
+    int summand = 0;
     int tile = -1; ///< where a plan keeps it
 
     friend constexpr bool operator==(const piece&, const piece&) = default;

@@ -19,7 +19,7 @@ struct segment {
 };
 
 /// What one target needs.
-struct gather {
+struct copy_recipe {
     std::vector<segment> segments; ///< in the order of the parts, which fixes the order of floating-point sums
     bool clear = false; ///< the target must be set to zero first: neither the first part nor disjoint segments cover it
 };
@@ -44,7 +44,7 @@ constexpr bool tiles_exactly(const std::vector<Segment>& segments, const box& ta
 /// A source that overlaps the target.
 struct overlapping {
     int source = 0;
-    int part = 0;
+    int summand = 0;
     std::uint64_t key = 0; ///< equal for copies
     bool done = false;
 };
@@ -75,15 +75,15 @@ TESSERA_VECTOR_CONSTEXPR std::vector<overlapping> overlapping_pieces(const std::
     bool sorted = true;
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const piece& s = sources[i];
-        if ((only < 0 || s.part == only) && overlaps(s.region, target)) {
-            sorted = sorted && (all.empty() || all.back().part <= s.part);
-            all.push_back({static_cast<int>(i), s.part, region_key(s.region, s.part)});
+        if ((only < 0 || s.summand == only) && overlaps(s.region, target)) {
+            sorted = sorted && (all.empty() || all.back().summand <= s.summand);
+            all.push_back({static_cast<int>(i), s.summand, region_key(s.region, s.summand)});
         }
     }
     for (std::size_t i = 1; i < all.size() && !sorted; ++i) { // insertion: mostly in order already
         const overlapping x = all[i];
         std::size_t j = i;
-        for (; j > 0 && all[j - 1].part > x.part; --j) {
+        for (; j > 0 && all[j - 1].summand > x.summand; --j) {
             all[j] = all[j - 1];
         }
         all[j] = x;
@@ -99,9 +99,9 @@ TESSERA_VECTOR_CONSTEXPR std::vector<overlapping> overlapping_pieces(const std::
 // The largest part of planning is done here: what does not overlap the target is passed over before anything else is
 // looked at.
 template <class Piece>
-TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, const box& target, int device, int turn,
-                                            int only = -1) {
-    gather g;
+TESSERA_VECTOR_CONSTEXPR copy_recipe copy_recipe_for(const std::vector<Piece>& sources, const box& target, int device,
+                                                     int turn, int only = -1) {
+    copy_recipe g;
     std::vector<detail::overlapping> all = detail::overlapping_pieces(sources, target, only);
     const auto piece_at = [&](std::size_t k) -> const piece& {
         return sources[static_cast<std::size_t>(all[k].source)];
@@ -115,7 +115,7 @@ TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, c
         const piece& s = piece_at(k);
         copies.clear();
         int chosen = -1;
-        for (std::size_t j = k; j < all.size() && all[j].part == s.part; ++j) {
+        for (std::size_t j = k; j < all.size() && all[j].summand == s.summand; ++j) {
             if (all[j].key == all[k].key && piece_at(j).region == s.region) {
                 all[j].done = true;
                 copies.push_back(all[j].source);
@@ -126,7 +126,7 @@ TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, c
             chosen = copies[static_cast<std::size_t>(turn) % copies.size()];
         }
         const box overlap = intersect(s.region, target);
-        const bool first = only >= 0 || s.part == 0;
+        const bool first = only >= 0 || s.summand == 0;
         first_volume += first ? overlap.volume() : 0;
         g.segments.push_back({chosen, overlap, first});
     }
@@ -141,7 +141,7 @@ TESSERA_VECTOR_CONSTEXPR gather gather_into(const std::vector<Piece>& sources, c
 
 /// Bytes of what a target on `device` receives from others. What lies on no device (-1) is handed in and not counted.
 template <class Piece>
-TESSERA_VECTOR_CONSTEXPR index_t bytes_received(const gather& g, const std::vector<Piece>& sources, int device,
+TESSERA_VECTOR_CONSTEXPR index_t bytes_received(const copy_recipe& g, const std::vector<Piece>& sources, int device,
                                                 index_t element_bytes) {
     index_t elements = 0;
     for (const segment& s : g.segments) {
@@ -154,11 +154,11 @@ TESSERA_VECTOR_CONSTEXPR index_t bytes_received(const gather& g, const std::vect
 /// A redistribution as a value.
 struct redistributed {
     collective kind = collective::none;
-    index_t bytes = 0;             ///< that cross from one device to another, all devices together
-    index_t worst_bytes = 0;       ///< most that one device receives
-    std::vector<index_t> received; ///< bytes, by device
-    std::vector<index_t> sent;     ///< bytes, by device
-    std::vector<gather> gathers;   ///< one for each target
+    index_t bytes = 0;                ///< that cross from one device to another, all devices together
+    index_t worst_bytes = 0;          ///< most that one device receives
+    std::vector<index_t> received;    ///< bytes, by device
+    std::vector<index_t> sent;        ///< bytes, by device
+    std::vector<copy_recipe> recipes; ///< one for each target
 };
 
 /// How the targets are filled from the sources, and what moves, without its name. A target that a source on its device
@@ -177,13 +177,13 @@ constexpr Result move_pieces(const std::vector<Piece>& from, const std::vector<P
     }
     for (std::size_t i = 0; i < to.size(); ++i) {
         const piece& t = to[i];
-        r.gathers.push_back(gather_into(from, t.region, t.device, static_cast<int>(i), by_part ? t.part : -1));
-        const index_t bytes = bytes_received(r.gathers.back(), from, t.device, element_bytes);
+        r.recipes.push_back(copy_recipe_for(from, t.region, t.device, static_cast<int>(i), by_part ? t.summand : -1));
+        const index_t bytes = bytes_received(r.recipes.back(), from, t.device, element_bytes);
         r.bytes += bytes;
         index_t& own = r.received[static_cast<std::size_t>(t.device)];
         own += bytes;
         r.worst_bytes = own > r.worst_bytes ? own : r.worst_bytes;
-        for (const segment& s : r.gathers.back().segments) {
+        for (const segment& s : r.recipes.back().segments) {
             const int source = from[static_cast<std::size_t>(s.source)].device;
             if (source >= 0 && source != t.device) { // what lies on no device is handed in
                 r.sent[static_cast<std::size_t>(source)] += s.region.volume() * element_bytes;

@@ -19,7 +19,7 @@ TESSERA_INLINE int family_writer::node(std::string name, const std::vector<int>&
     n.times = {{nanoseconds(device_.launch + work), nanoseconds(device_.launch + 2 * work)}};
     n.output_bytes = static_cast<index_t>(4 * elements);
     n.parameter_bytes = static_cast<index_t>(4 * weights);
-    n.held_bytes = 4 * n.parameter_bytes;
+    n.resident_bytes = 4 * n.parameter_bytes;
     const int number = g_.count();
     g_.nodes.push_back(std::move(n));
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -40,7 +40,7 @@ TESSERA_INLINE int family_writer::weights(std::string name, double count) {
     cost_node& n = g_.nodes.back();
     n.times = {{nanoseconds(device_.launch), nanoseconds(device_.launch)}};
     n.parameter_bytes = n.output_bytes;
-    n.held_bytes = 3 * n.parameter_bytes; // what it makes are the weights themselves
+    n.resident_bytes = 3 * n.parameter_bytes; // what it makes are the weights themselves
     return number;
 }
 

@@ -49,7 +49,7 @@ TESSERA_INLINE std::vector<std::vector<double>> features_of(const evaluator& e) 
         const auto& n = g.nodes[at];
         all[0][at] = work_of(e, v);
         all[1][at] = static_cast<double>(n.output_bytes);
-        all[2][at] = static_cast<double>(n.held_bytes);
+        all[2][at] = static_cast<double>(n.resident_bytes);
         all[3][at] = n.parameter_bytes > 0 ? 1 : 0;
         all[4][at] = e.order().first_out[at + 1] - e.order().first_out[at];
         all[5][at] = e.order().first_in[at + 1] - e.order().first_in[at];

@@ -48,7 +48,7 @@ TESSERA_INLINE group_graph group_graph_of(const search::placement::evaluator& e,
         const auto group = static_cast<std::size_t>(groups.of[static_cast<std::size_t>(v)]);
         g.work[group] += search::placement::work_of(e, v);
         g.output_bytes[group] += static_cast<double>(node.output_bytes);
-        g.memory_bytes[group] += static_cast<double>(node.held_bytes) + static_cast<double>(node.output_bytes);
+        g.memory_bytes[group] += static_cast<double>(node.resident_bytes) + static_cast<double>(node.output_bytes);
     }
     for (const search::placement::cost_edge& x : from.edges) {
         const int a = groups.of[static_cast<std::size_t>(x.from)];

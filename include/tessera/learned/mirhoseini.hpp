@@ -33,7 +33,7 @@ public:
               optimizer(adam{.learning_rate = static_cast<float>(o.learning_rate)}, static_cast<float>(o.clip_norm)),
               {.seed = o.seed}),
           stepper_(local_devices(1), strategy(describe<step_network>(o.samples).view()), o.samples, sgd{},
-                   {.trains = false}) {}
+                   {.for_training = false}) {}
 
     /// The number of a graph on its machine, which both must outlive the policy. `together`: what is placed as one;
     /// empty: chains. Throws tessera::error where there are more groups than the policy takes.

@@ -32,7 +32,7 @@ struct device_class {
     /// True where the device itself moves the bytes of its copies and updates (threads of a host), so that they take
     /// their turn among its tasks; false where they run beside its computation, on a second stream that shares its
     /// engine (GPUs).
-    bool copies_in_turn = false;
+    bool serial_copies = false;
     /// The same rates for work of networks in other precisions; 0: as in fp32.
     index_t tf32_gigaflops[work_kinds] = {0, 0, 0};
     index_t bf16_gigaflops[work_kinds] = {0, 0, 0};

@@ -88,7 +88,7 @@ struct graph_view {
     /// numbers.
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
-        const auto& count = record_of(a).integers;
+        const auto& count = record_of(a).index_bound;
         return count != nullptr ? count(a, tensors[ops[op].inputs[0]].extents, slot) : 0;
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.

@@ -179,7 +179,7 @@ struct graph_builder {
         if (out.refused) {
             return fail(out.refused);
         }
-        if (const auto& longest = record_of(a).at_longest; longest != nullptr && has_any_length()) {
+        if (const auto& longest = record_of(a).for_longest; longest != nullptr && has_any_length()) {
             node.attributes = longest(a, extents);
         }
         const description d = tessera::describe(node.attributes, extents, count);

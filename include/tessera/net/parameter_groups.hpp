@@ -18,14 +18,14 @@ namespace tessera {
 /// ("fc1/bias").
 bool is_in(const parameter_group& x, const graph_view& g, int parameter, const network_paths* paths);
 
-bool has_paths(const optimizer& how);
+bool has_paths(const optimizer& update);
 
 /// How a parameter is updated: as all are, with the factors of the groups that it is in.
-update_rule rule_for(const optimizer& how, const graph_view& g, int parameter);
+update_rule rule_for(const optimizer& update, const graph_view& g, int parameter);
 
 /// Throws tessera::error for settings that make no sense (op/optimizer_rules.hpp) and for groups in which no trained
 /// parameter of the network is.
-void require(const optimizer& how, const graph_view& g);
+void require(const optimizer& update, const graph_view& g);
 
 } // namespace tessera
 

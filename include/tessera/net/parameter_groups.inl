@@ -28,24 +28,24 @@ TESSERA_INLINE bool is_in(const parameter_group& x, const graph_view& g, int par
     return false;
 }
 
-TESSERA_INLINE bool has_paths(const optimizer& how) {
+TESSERA_INLINE bool has_paths(const optimizer& update) {
     bool any = false;
-    for (const parameter_group& x : how.groups) {
+    for (const parameter_group& x : update.groups) {
         any = any || !x.path.empty();
     }
     return any;
 }
 
-TESSERA_INLINE update_rule rule_for(const optimizer& how, const graph_view& g, int parameter) {
-    update_rule r = how;
-    if (how.groups.empty()) {
+TESSERA_INLINE update_rule rule_for(const optimizer& update, const graph_view& g, int parameter) {
+    update_rule r = update;
+    if (update.groups.empty()) {
         return r;
     }
     network_paths paths;
-    if (has_paths(how)) {
+    if (has_paths(update)) {
         paths = paths_of(g);
     }
-    for (const parameter_group& x : how.groups) {
+    for (const parameter_group& x : update.groups) {
         if (is_in(x, g, parameter, &paths)) {
             r.rate_factor *= x.rate;
             r.weight_decay *= x.decay;
@@ -55,19 +55,19 @@ TESSERA_INLINE update_rule rule_for(const optimizer& how, const graph_view& g, i
     return r;
 }
 
-TESSERA_INLINE void require(const optimizer& how, const graph_view& g) {
-    require(how);
+TESSERA_INLINE void require(const optimizer& update, const graph_view& g) {
+    require(update);
     network_paths paths;
-    if (has_paths(how)) {
+    if (has_paths(update)) {
         paths = paths_of(g);
     }
-    for (int i = 0; i < how.groups.size(); ++i) {
+    for (int i = 0; i < update.groups.size(); ++i) {
         bool any = false;
         for (int p = 0; p < g.parameter_count && !any; ++p) {
-            any = g.parameters[p].trained && is_in(how.groups[i], g, p, &paths);
+            any = g.parameters[p].trained && is_in(update.groups[i], g, p, &paths);
         }
         if (!any) {
-            const parameter_group& x = how.groups[i];
+            const parameter_group& x = update.groups[i];
             const std::string path(x.path.begin(), x.path.end());
             throw error("tessera: no trained parameter of the network is in group " + std::to_string(i) +
                         " of the optimizer, counted from 0" + (path.empty() ? "" : ", of the path '" + path + "'") +

@@ -72,7 +72,7 @@ struct counted_cross_entropy_body : operation<counted_cross_entropy_body<Weights
         }
     }
     /// Rows that a network weighs are taken as 1 each.
-    static constexpr double rows_weigh(const op_attributes& a, const loss_rows& r) {
+    static constexpr double row_weight(const op_attributes& a, const loss_rows& r) {
         const auto ignored = a.as<options>().ignored;
         double sum = 0;
         for (index_t i = 0; i < r.count; ++i) {

@@ -196,8 +196,8 @@ struct describer {
         o.extents.extent[o.extents.rank++] = extent;
     }
     constexpr void index(int which, index_t extent, int loop_index) { index(which, extent, at(loop_index)); }
-    constexpr int add_nest(std::uint32_t loops, std::uint32_t reads, int write, reducer how, int flops) {
-        d.nests.push_back(nest{loops, reads, write, how, flops});
+    constexpr int add_nest(std::uint32_t loops, std::uint32_t reads, int write, reducer reduction, int flops) {
+        d.nests.push_back(nest{loops, reads, write, reduction, flops});
         return d.nests.size() - 1;
     }
     /// The bias of a layer, if it has one: a number per output channel, added once. Returns its operand as a bit mask.

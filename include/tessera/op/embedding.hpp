@@ -97,7 +97,7 @@ inline constexpr op_record embedding_record{
                 int) { return infer_embedding(a.as<embedding_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_embedding(a.as<embedding_attributes>(), *x); },
-    .integers = [](const op_attributes& a, const shape&, int) { return a.as<embedding_attributes>().vocabulary; },
+    .index_bound = [](const op_attributes& a, const shape&, int) { return a.as<embedding_attributes>().vocabulary; },
     .own = list_of<embedding_attributes>(),
 };
 inline constexpr op_record position_embedding_record{
@@ -106,7 +106,7 @@ inline constexpr op_record position_embedding_record{
                 int) { return infer_position_embedding(a.as<position_embedding_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_position_embedding(a.as<position_embedding_attributes>(), *x); },
-    .at_longest =
+    .for_longest =
         [](op_attributes a, const shape* x) {
             const auto own = a.as<position_embedding_attributes>();
             a.set(own.rows == 0 ? position_embedding_attributes{x[0][1]} : own);

@@ -34,7 +34,7 @@ inline constexpr const char* initial_names[] = {
     "kaiming_uniform", "kaiming_normal", "xavier_uniform", "xavier_normal",
     "orthogonal"};
 
-constexpr const char* to_text(initial_values how) { return initial_names[static_cast<int>(how)]; }
+constexpr const char* to_text(initial_values initial) { return initial_names[static_cast<int>(initial)]; }
 
 struct initial_rule {
     initial_values how = initial_values::uniform;

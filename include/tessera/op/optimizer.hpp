@@ -121,7 +121,7 @@ struct update_rule {
     /// are not.
     float clip_value = 0;
     /// A moving average of every trained weight is kept, average * a + (1 - average) * w after each step, beginning
-    /// with the initial weights (Polyak and Juditsky 1992): for evaluations and predictions (session::use_averages). 0:
+    /// with the initial weights (Polyak and Juditsky 1992): for evaluations and predictions (session::use_ema). 0:
     /// none.
     float average = 0;
     /// Weights that have been pruned stay as they are, and so does what is kept of them. A pruned weight is the number
@@ -176,21 +176,21 @@ struct update_rule {
 
 /// A rule's numbers as a backend's formulas take them (update_formulas.hpp).
 template <class Settings>
-constexpr Settings settings_in(const update_rule& how) {
+constexpr Settings settings_in(const update_rule& update) {
     Settings s{};
-    s.momentum = static_cast<double>(how.momentum);
-    s.weight_decay = static_cast<double>(how.weight_decay);
-    s.beta1 = static_cast<double>(how.beta1);
-    s.beta2 = static_cast<double>(how.beta2);
-    s.epsilon = static_cast<double>(how.epsilon);
-    s.rate_factor = static_cast<double>(how.rate_factor);
-    s.clip_value = static_cast<double>(how.clip_value);
-    s.average = static_cast<double>(how.average);
-    s.trust_coefficient = static_cast<double>(how.trust_coefficient);
-    s.trust_decay = how.trust == trust_by::gradient ? static_cast<double>(how.weight_decay) : 0;
-    s.trust_epsilon = how.trust == trust_by::gradient ? static_cast<double>(how.epsilon) : 0;
-    s.decoupled = how.decoupled;
-    s.prunes = how.prunes;
+    s.momentum = static_cast<double>(update.momentum);
+    s.weight_decay = static_cast<double>(update.weight_decay);
+    s.beta1 = static_cast<double>(update.beta1);
+    s.beta2 = static_cast<double>(update.beta2);
+    s.epsilon = static_cast<double>(update.epsilon);
+    s.rate_factor = static_cast<double>(update.rate_factor);
+    s.clip_value = static_cast<double>(update.clip_value);
+    s.average = static_cast<double>(update.average);
+    s.trust_coefficient = static_cast<double>(update.trust_coefficient);
+    s.trust_decay = update.trust == trust_by::gradient ? static_cast<double>(update.weight_decay) : 0;
+    s.trust_epsilon = update.trust == trust_by::gradient ? static_cast<double>(update.epsilon) : 0;
+    s.decoupled = update.decoupled;
+    s.prunes = update.prunes;
     return s;
 }
 
@@ -371,10 +371,10 @@ private:
 
 /// The factor of all gradients, of the scaled loss as they are, when those of all trained parameters together have the
 /// Euclidean norm `norm`.
-constexpr double clip_factor(const update_rule& how, double norm) {
-    const double scale = static_cast<double>(how.loss_scale);
-    const double factor = static_cast<double>(how.clip_norm) / (norm / scale + 1e-6);
-    return (how.clip_norm > 0 && factor < 1 ? factor : 1) / scale;
+constexpr double clip_factor(const update_rule& update, double norm) {
+    const double scale = static_cast<double>(update.loss_scale);
+    const double factor = static_cast<double>(update.clip_norm) / (norm / scale + 1e-6);
+    return (update.clip_norm > 0 && factor < 1 ? factor : 1) / scale;
 }
 
 } // namespace tessera

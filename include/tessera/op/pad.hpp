@@ -86,7 +86,7 @@ inline constexpr op_record crop_record{
     .name = "crop",
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_crop(a.as<crop_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_crop(a.as<crop_attributes>(), *x); },
-    .anywhere =
+    .without_place =
         [](op_attributes a) {
             auto own = a.as<crop_attributes>();
             for (index_t& first : own.begin) {

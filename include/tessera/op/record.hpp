@@ -57,16 +57,16 @@ struct op_record {
     initial_values initial[3] = {}; ///< of each parameter
     /// Of an operator that reads a place of its input, such as a slice: the same use at the first place, where two uses
     /// differ in the place alone. Null: they do not.
-    optional_function<op_attributes(op_attributes)> anywhere{};
+    optional_function<op_attributes(op_attributes)> without_place{};
     /// Of an operator with a parameter that is as long as its sequences: the same use with the parameter that it has of
     /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
     /// shorter sequences.
-    optional_function<op_attributes(op_attributes, const shape* inputs)> at_longest{};
+    optional_function<op_attributes(op_attributes, const shape* inputs)> for_longest{};
     /// Of running state: the weight of the newest statistics in it.
     optional_function<double(const op_attributes&)> momentum{};
     /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds
     /// numbers. Null: they all do.
-    optional_function<index_t(const op_attributes&, const shape&, int slot)> integers{};
+    optional_function<index_t(const op_attributes&, const shape&, int slot)> index_bound{};
     /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape
     /// of that input, as targets of a regression do. Whether they are integers or numbers is in the description.
     optional_function<shape(const op_attributes&, const shape&)> labels{};
@@ -77,7 +77,7 @@ struct op_record {
     optional_function<index_t(const op_attributes&)> ignored{};
     /// Of a loss whose mean is over what its rows weigh, not over their number: what they weigh together. Means of
     /// several batches weigh so among each other. Null: as many as there are samples.
-    optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh{};
+    optional_function<double(const op_attributes&, const loss_rows&)> row_weight{};
     /// Of an operator that is an expression, element by element: its values and gradients, for every backend. Null: it
     /// is none.
     optional_pointer<expression::formula> formula{};

@@ -53,7 +53,7 @@ inline constexpr op_record slice_record{
     .infer = [](const op_attributes& a, const shape* x, int) { return infer_slice(a.as<slice_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_slice(a.as<slice_attributes>(), *x); },
-    .anywhere =
+    .without_place =
         [](op_attributes a) {
             auto own = a.as<slice_attributes>();
             own.begin = 0;

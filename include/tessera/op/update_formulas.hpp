@@ -49,31 +49,32 @@
         bool prunes;                                                                                                   \
     };                                                                                                                 \
     template <class V>                                                                                                 \
-    FUNCTION update_numbers<V> numbers_of(const update_settings& how, double learning_rate, double correction1,        \
+    FUNCTION update_numbers<V> numbers_of(const update_settings& update, double learning_rate, double correction1,     \
                                           double correction2) {                                                        \
-        const double rate = learning_rate * how.rate_factor;                                                           \
+        const double rate = learning_rate * update.rate_factor;                                                        \
         update_numbers<V> n;                                                                                           \
         n.rate = static_cast<V>(rate / correction1);                                                                   \
-        n.decay = static_cast<V>(how.decoupled ? 0.0 : how.weight_decay);                                              \
-        n.shrink = static_cast<V>(how.decoupled ? 1.0 - rate * how.weight_decay : 1.0);                                \
-        n.momentum = static_cast<V>(how.momentum);                                                                     \
-        n.beta1 = static_cast<V>(how.beta1);                                                                           \
-        n.rest1 = static_cast<V>(1.0 - how.beta1);                                                                     \
-        n.beta2 = static_cast<V>(how.beta2);                                                                           \
-        n.rest2 = static_cast<V>(1.0 - how.beta2);                                                                     \
+        n.decay = static_cast<V>(update.decoupled ? 0.0 : update.weight_decay);                                        \
+        n.shrink = static_cast<V>(update.decoupled ? 1.0 - rate * update.weight_decay : 1.0);                          \
+        n.momentum = static_cast<V>(update.momentum);                                                                  \
+        n.beta1 = static_cast<V>(update.beta1);                                                                        \
+        n.rest1 = static_cast<V>(1.0 - update.beta1);                                                                  \
+        n.beta2 = static_cast<V>(update.beta2);                                                                        \
+        n.rest2 = static_cast<V>(1.0 - update.beta2);                                                                  \
         n.root = static_cast<V>(1.0 / square_root(correction2));                                                       \
-        n.epsilon = static_cast<V>(how.epsilon);                                                                       \
-        n.limit = static_cast<V>(how.clip_value);                                                                      \
-        n.fading = static_cast<V>(1.0 - how.average);                                                                  \
+        n.epsilon = static_cast<V>(update.epsilon);                                                                    \
+        n.limit = static_cast<V>(update.clip_value);                                                                   \
+        n.fading = static_cast<V>(1.0 - update.average);                                                               \
         n.trust = static_cast<V>(1.0);                                                                                 \
         n.unbiased = static_cast<V>(1.0 / correction1);                                                                \
-        n.pull = static_cast<V>(how.decoupled ? how.weight_decay : 0.0);                                               \
+        n.pull = static_cast<V>(update.decoupled ? update.weight_decay : 0.0);                                         \
         return n;                                                                                                      \
     }                                                                                                                  \
-    FUNCTION double trust_of(const update_settings& how, double weights, double measured) {                            \
+    FUNCTION double trust_of(const update_settings& update, double weights, double measured) {                         \
         const double w = square_root(weights);                                                                         \
         const double m = square_root(measured);                                                                        \
-        return w > 0 && m > 0 ? how.trust_coefficient * w / (m + how.trust_decay * w + how.trust_epsilon) : 1.0;       \
+        return w > 0 && m > 0 ? update.trust_coefficient * w / (m + update.trust_decay * w + update.trust_epsilon)     \
+                              : 1.0;                                                                                   \
     }
 
 #define TESSERA_IS_PRUNED(FUNCTION)                                                                                    \

@@ -30,7 +30,7 @@ TESSERA_INLINE void accesses_of(const plan& p, const task& t, std::vector<access
     if (t.params().state >= 0) {
         add(t.params().state, steps, false);
     }
-    for (const task_part& x : t.params().parts) {
+    for (const task_parameter& x : t.params().parts) {
         if (x.state >= 0) {
             add(x.state, steps, false);
         }
@@ -38,8 +38,8 @@ TESSERA_INLINE void accesses_of(const plan& p, const task& t, std::vector<access
     if (t.scratch >= 0) {
         add(t.scratch, true, false);
     }
-    if (t.flag >= 0) {
-        add(t.flag, t.kind() == task_kind::compute && t.what == pass::forward, false);
+    if (t.nonfinite_count >= 0) {
+        add(t.nonfinite_count, t.kind() == task_kind::compute && t.what == pass::forward, false);
     }
 }
 

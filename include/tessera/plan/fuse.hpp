@@ -47,8 +47,8 @@ bool run_alike(const strategy& s, int a, int b);
 template <class Graph>
 class fuser {
 public:
-    fuser(const Graph& g, const strategy& s, const std::vector<int>& wanted, bool trains)
-        : g_(g), s_(s), trains_(trains), nodes_(at(g.op_count)), readers_(at(g.tensor_count)),
+    fuser(const Graph& g, const strategy& s, const std::vector<int>& wanted, bool for_training)
+        : g_(g), s_(s), for_training_(for_training), nodes_(at(g.op_count)), readers_(at(g.tensor_count)),
           savers_(at(g.tensor_count)), is_wanted_(at(g.tensor_count), 0), needs_gradient_(at(g.tensor_count), 0) {
         for (const int t : wanted) {
             is_wanted_[at(t)] = 1;
@@ -287,7 +287,7 @@ private:
             written += written_by(nodes_[at(m)].what);
         }
         const std::vector<int> after = saved_by(x);
-        if (trains_ && (size_of(after) > size_of(before) || written_by(x) > written)) {
+        if (for_training_ && (size_of(after) > size_of(before) || written_by(x) > written)) {
             return false;
         }
         for (const int m : makers) {
@@ -298,7 +298,7 @@ private:
             index_t longer = 0;
             for (int k = 0; waits && k < nodes_[at(m)].what.of->inputs; ++k) {
                 const int t = nodes_[at(m)].what.tensors[k];
-                bool stays = trains_ && (!savers_[at(t)].empty() || has_one(after, t));
+                bool stays = for_training_ && (!savers_[at(t)].empty() || has_one(after, t));
                 for (const int op : readers_[at(t)]) {
                     stays = stays || op > m;
                 }
@@ -450,7 +450,7 @@ private:
 
     const Graph& g_;
     const strategy& s_;
-    bool trains_;
+    bool for_training_;
     std::vector<node> nodes_;               ///< by operator
     std::vector<std::vector<int>> readers_; ///< operators, by tensor
     std::vector<std::vector<int>> savers_;  ///< operators whose backward reads it, by tensor
@@ -464,8 +464,8 @@ private:
 /// `g` and `s` with operators fused. The tensors `wanted` are made as before. (A template so that it is compiled where
 /// it is used.)
 template <class Graph>
-fused_network fuse(const Graph& g, const strategy& s, const std::vector<int>& wanted = {}, bool trains = true) {
-    return detail::fuser<Graph>(g, s, wanted, trains).run();
+fused_network fuse(const Graph& g, const strategy& s, const std::vector<int>& wanted = {}, bool for_training = true) {
+    return detail::fuser<Graph>(g, s, wanted, for_training).run();
 }
 
 /// The same as it is, with every operator by itself.

@@ -18,7 +18,7 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
     q.kind = p.kind;
     q.devices = p.devices;
     q.micro_batches = p.micro_batches;
-    q.period = p.period;
+    q.steps_per_plan = p.steps_per_plan;
     q.alignment = p.alignment;
     q.compress = p.compress;
     q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);

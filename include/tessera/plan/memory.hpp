@@ -30,7 +30,7 @@ std::vector<lifetime> lifetimes(const plan& p);
 
 /// The same where what GPUs sum and update beside the computation, and the counts of losses that are not finite, keep
 /// their memory to the end: a computation that took it over would wait for the exchange. (Scratch memory is not kept.)
-std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live);
+std::vector<lifetime> kept_for_side_streams(const plan& p, std::vector<lifetime> live);
 
 /// Tiles of one device that are placed as one, the next `count` of all_blocks::tiles.
 struct block {

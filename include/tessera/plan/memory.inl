@@ -34,12 +34,12 @@ TESSERA_INLINE std::vector<lifetime> lifetimes(const plan& p) {
     return live;
 }
 
-TESSERA_INLINE std::vector<lifetime> kept_beside(const plan& p, std::vector<lifetime> live) {
+TESSERA_INLINE std::vector<lifetime> kept_for_side_streams(const plan& p, std::vector<lifetime> live) {
     std::vector<access> touched;
     for (const task& t : p.tasks) {
         const bool counts =
             t.kind() == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
-        if (t.beside && (t.kind() == task_kind::update || t.kind() == task_kind::reduce || counts)) {
+        if (t.side_stream && (t.kind() == task_kind::update || t.kind() == task_kind::reduce || counts)) {
             accesses_of(p, t, touched);
             for (const access& a : touched) {
                 const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;
@@ -182,9 +182,9 @@ TESSERA_INLINE void plan_memory(plan& p) {
     }
     detail::place_persistent(p);
     detail::place_tiles(p, live);
-    if (std::any_of(p.tasks.begin(), p.tasks.end(), [](const task& t) { return t.beside; })) {
+    if (std::any_of(p.tasks.begin(), p.tasks.end(), [](const task& t) { return t.side_stream; })) {
         const std::vector<index_t> least = p.arena_bytes;
-        detail::place_tiles(p, detail::kept_beside(p, live));
+        detail::place_tiles(p, detail::kept_for_side_streams(p, live));
         bool fits = true;
         for (std::size_t d = 0; d < least.size(); ++d) {
             fits = fits && p.arena_bytes[d] <= least[d] + least[d] / 32;

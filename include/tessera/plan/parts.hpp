@@ -21,7 +21,7 @@ template <class Tiles>
 bool parts_fit(const Tiles& tiles, const task& t) {
     int reads = 0;
     int writes = 0;
-    for (const task_part& x : t.params().parts) {
+    for (const task_parameter& x : t.params().parts) {
         if (x.reads <= reads || x.writes <= writes) {
             return false;
         }

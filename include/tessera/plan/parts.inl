@@ -26,7 +26,7 @@ void take_shared(Fields& one, const Fields& all) {
 } // namespace detail
 
 TESSERA_INLINE task part_of(const task& t, std::size_t which) {
-    const task_part& x = t.params().parts[which];
+    const task_parameter& x = t.params().parts[which];
     const int first_read = which == 0 ? 0 : t.params().parts[which - 1].reads;
     task one(t.kind());
     detail::take_shared<common_fields>(one, t);

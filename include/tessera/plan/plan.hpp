@@ -18,7 +18,7 @@ inline constexpr index_t arena_alignment = 64;
 /// Where a network's loss, or any tensor that the caller wants, lies when a run has ended.
 struct result_piece {
     int tensor = -1;
-    int part = 0;
+    int summand = 0;
     int tile = -1;
     int step = 0;
 
@@ -27,7 +27,7 @@ struct result_piece {
     template <class See>
     static constexpr void each_field(See&& see) {
         see("tensor", &result_piece::tensor, plan_field{});
-        see("part", &result_piece::part, plan_field{});
+        see("part", &result_piece::summand, plan_field{});
         see("tile", &result_piece::tile, plan_field{.tiles = true});
         see("step", &result_piece::step, plan_field{});
     }
@@ -43,7 +43,7 @@ struct plan {
     int micro_batches = 1;
     bool joint_statistics = false;   ///< batch norms take theirs over all micro-batches together
     bool replica_statistics = false; ///< every shard of samples takes its own
-    int period = 1;
+    int steps_per_plan = 1;
     double loss_scale = 1;               ///< of all gradients until the optimizer takes them
     int states = 0;                      ///< numbers of the optimizer's state for each of a parameter
     bool clips = false;                  ///< gradients are clipped by their norm
@@ -84,7 +84,7 @@ struct plan {
         see("micro_batches", &plan::micro_batches, plan_field{});
         see("joint_statistics", &plan::joint_statistics, plan_field{});
         see("replica_statistics", &plan::replica_statistics, plan_field{});
-        see("period", &plan::period, plan_field{});
+        see("period", &plan::steps_per_plan, plan_field{});
         see("loss_scale", &plan::loss_scale, plan_field{});
         see("states", &plan::states, plan_field{});
         see("clips", &plan::clips, plan_field{});

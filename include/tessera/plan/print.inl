@@ -168,8 +168,9 @@ TESSERA_INLINE std::string task_line(const graph_view& g, const plan& p, const t
         line += ", slice " + std::to_string(t.params().slice) + "/" + std::to_string(t.params().slices);
     }
     line += t.params().message >= 0 ? ", message " + std::to_string(t.params().message) : "";
-    line +=
-        t.params().message >= 0 || t.params().how != exchange::sliced ? std::string(" ") + to_text(t.params().how) : "";
+    line += t.params().message >= 0 || t.params().method != exchange::sliced
+                ? std::string(" ") + to_text(t.params().method)
+                : "";
     line += t.compute().fused ? ", by the task that writes what it reads" : "";
     for (std::size_t i = 0; i < t.waits.size(); ++i) {
         line += i == 0 ? ", after" : ",";
@@ -232,9 +233,9 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const strategy_view& s) 
 TESSERA_INLINE std::string to_text(const graph_view& g, const plan& p) {
     std::string text = std::string("plan ") + detail::hexadecimal(p.hash) + ": " +
                        (p.kind == run_kind::training ? "training" : "evaluation") + ", " +
-                       (p.period > 1 ? std::to_string(p.period) + " steps, " : "") + std::to_string(p.devices) +
-                       " devices, " + std::to_string(p.tasks.size()) + " tasks, " + std::to_string(p.moved_bytes) +
-                       " bytes move\n";
+                       (p.steps_per_plan > 1 ? std::to_string(p.steps_per_plan) + " steps, " : "") +
+                       std::to_string(p.devices) + " devices, " + std::to_string(p.tasks.size()) + " tasks, " +
+                       std::to_string(p.moved_bytes) + " bytes move\n";
     for (std::size_t d = 0; d < p.order.size(); ++d) {
         text += text_of_list(p, static_cast<int>(d)) + ": " + std::to_string(p.order[d].size()) + " tasks";
         if (d < p.arena_bytes.size() && d < p.persistent_bytes.size()) {

@@ -17,7 +17,7 @@ TESSERA_INLINE std::vector<int> staleness_of(const plan& p) {
             }
         }
     }
-    std::vector<int> by_step(static_cast<std::size_t>(p.period), 0);
+    std::vector<int> by_step(static_cast<std::size_t>(p.steps_per_plan), 0);
     for (const task& t : p.tasks) {
         if (t.kind() == task_kind::update) {
             for (const int w : t.writes) {

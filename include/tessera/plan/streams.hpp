@@ -14,7 +14,7 @@ inline bool is_communication(const plan& p, const task& t) { return is_communica
 
 /// What a GPU does on a stream beside its computation: what is_communication() names, and whatever else sums, updates
 /// or gathers parameters, since it may wait for such a task. The GPU's one engine does the work of both streams.
-bool is_beside(const std::vector<tile>& all, const task& t);
+bool runs_on_side_stream(const std::vector<tile>& all, const task& t);
 
 /// Gives every device a communication stream and puts the tasks on it that is_communication() names. They keep their
 /// places in the plan's order, which is the order in which the stream takes them. To be called before the plan is
@@ -29,7 +29,7 @@ void use_queues(plan& p);
 int threads_of_streams(const plan& p);
 
 /// Puts everything into the devices' first lists, for GPUs: one thread issues a list, to two streams, so that no
-/// computation waits for what is_beside() names. Where devices do not communicate one stream does.
+/// computation waits for what runs_on_side_stream() names. Where devices do not communicate one stream does.
 void issue_from_one_list(plan& p);
 
 } // namespace tessera

@@ -26,7 +26,7 @@ TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t
     return false;
 }
 
-TESSERA_INLINE bool is_beside(const std::vector<tile>& all, const task& t) {
+TESSERA_INLINE bool runs_on_side_stream(const std::vector<tile>& all, const task& t) {
     return t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::gather ||
            t.kind() == task_kind::average || t.kind() == task_kind::norm || t.kind() == task_kind::compress ||
            t.kind() == task_kind::decompress || is_communication(all, t);
@@ -68,7 +68,7 @@ TESSERA_INLINE void issue_from_one_list(plan& p) {
     for (task& t : p.tasks) {
         t.stream = task_stream::compute;
         t.priority = -1;
-        t.beside = communicates && is_beside(p.tiles, t);
+        t.side_stream = communicates && runs_on_side_stream(p.tiles, t);
     }
 }
 

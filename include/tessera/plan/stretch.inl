@@ -15,7 +15,7 @@ TESSERA_INLINE plan stretch_of(const plan& p, int first, int last) {
         throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no stretch from " +
                     std::to_string(first) + " to " + std::to_string(last) + "; they count from 0");
     }
-    if (p.period != 1 || p.lists() > 2 * p.devices) {
+    if (p.steps_per_plan != 1 || p.lists() > 2 * p.devices) {
         throw error("tessera: a plan of several steps, or with queues, runs whole and not in parts");
     }
     plan q = p;

@@ -81,20 +81,20 @@ constexpr const char* to_text(task_stream l) {
 
 /// One parameter of a task that sums or updates several, of one message. Its tiles are those of the task from where the
 /// part before it ends.
-struct task_part {
+struct task_parameter {
     int parameter = -1;
     int reads = 0;  ///< where its own end among task::reads; what follows the last part's is read for all of them
     int writes = 0; ///< where its own end among task::writes
     int state = -1; ///< tile of the optimizer's state, or -1
 
-    friend bool operator==(const task_part&, const task_part&) = default;
+    friend bool operator==(const task_parameter&, const task_parameter&) = default;
 
     template <class See>
     static constexpr void each_field(See&& see) {
-        see("parameter", &task_part::parameter, plan_field{});
-        see("reads", &task_part::reads, plan_field{});
-        see("writes", &task_part::writes, plan_field{});
-        see("state", &task_part::state, plan_field{.tiles = true, .none = true});
+        see("parameter", &task_parameter::parameter, plan_field{});
+        see("reads", &task_parameter::reads, plan_field{});
+        see("writes", &task_parameter::writes, plan_field{});
+        see("state", &task_parameter::state, plan_field{.tiles = true, .none = true});
     }
 };
 
@@ -113,9 +113,9 @@ struct common_fields {
     bool late = false;
 
     // Set by binding.
-    bool beside = false; ///< its own calls go to its GPU beside the list, see issue_from_one_list()
+    bool side_stream = false; ///< its own calls go to its GPU beside the list, see issue_from_one_list()
     /// Tile that counts losses that are not finite: a loss adds its own, what changes parameters reads it; or -1.
-    int flag = -1;
+    int nonfinite_count = -1;
     int scratch = -1; ///< tile of working memory, or -1
 
     std::vector<wait_for> waits;
@@ -138,8 +138,8 @@ struct common_fields {
         see("reads", &common_fields::reads, plan_field{.tiles = true, .by_parameter = true});
         see("writes", &common_fields::writes, plan_field{.tiles = true, .by_parameter = true});
         see("late", &common_fields::late, plan_field{});
-        see("beside", &common_fields::beside, plan_field{});
-        see("flag", &common_fields::flag, plan_field{.tiles = true, .none = true});
+        see("beside", &common_fields::side_stream, plan_field{});
+        see("flag", &common_fields::nonfinite_count, plan_field{.tiles = true, .none = true});
         see("scratch", &common_fields::scratch, plan_field{.tiles = true, .none = true});
         see("waits", &common_fields::waits, plan_field{.by_parameter = true});
         see("after", &common_fields::after, plan_field{.by_parameter = true});
@@ -220,8 +220,8 @@ constexpr std::uint32_t bit_of(task_kind k) { return 1U << static_cast<unsigned>
 /// `slices` of the flat tile.
 struct parameter_fields {
     int parameter = -1;
-    std::vector<task_part> parts; ///< where it is of several parameters: each; `parameter` is the first's then
-    int slice = 0;                ///< of every parameter
+    std::vector<task_parameter> parts; ///< where it is of several parameters: each; `parameter` is the first's then
+    int slice = 0;                     ///< of every parameter
     int slices = 1;
     /// Tile of the optimizer's state, or of a residual, or -1; of several parameters the parts have them.
     int state = -1;
@@ -230,7 +230,7 @@ struct parameter_fields {
     std::vector<int> layer_norms;
     std::vector<box> counted_elsewhere; ///< parts of the region whose squares another task counts
     double scale = 1;                   ///< of the gradients of an update by those of its own device alone: its copies
-    exchange how = exchange::sliced;    ///< that it is part of
+    exchange method = exchange::sliced; ///< that it is part of
     /// Tasks of one number follow each other and make one collective; -1: none, or a parameter's by itself.
     int message = -1;
 
@@ -256,7 +256,7 @@ struct parameter_fields {
             plan_field{.tiles = true, .by_parameter = true, .kinds = update | norm});
         see("counted_elsewhere", &parameter_fields::counted_elsewhere, plan_field{.kinds = reduce | norm});
         see("scale", &parameter_fields::scale, plan_field{.kinds = update});
-        see("how", &parameter_fields::how, plan_field{});
+        see("how", &parameter_fields::method, plan_field{});
         see("message", &parameter_fields::message, plan_field{});
     }
 };

@@ -52,7 +52,7 @@ struct tile {
     element type = element::f32;
     int alias = -1;    ///< shares the memory of this tile, same elements in the same order
     bool keep = false; ///< still needed when the run has ended
-    int part = -1;     ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
+    int summand = -1;  ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
     /// Set by binding: the tile whose elements it repeats, region by region, on its way to another device.
     int origin = -1;
     int micro_batch = 0; ///< whose values it holds
@@ -78,7 +78,7 @@ struct tile {
         see("type", &tile::type, plan_field{});
         see("alias", &tile::alias, plan_field{.tiles = true, .none = true});
         see("keep", &tile::keep, plan_field{});
-        see("part", &tile::part, plan_field{});
+        see("part", &tile::summand, plan_field{});
         see("origin", &tile::origin, plan_field{.tiles = true, .none = true});
         see("micro_batch", &tile::micro_batch, plan_field{});
         see("replica", &tile::replica, plan_field{});

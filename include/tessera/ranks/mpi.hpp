@@ -47,7 +47,7 @@ public:
     void unshare(void* memory) noexcept override;
 
     shared_place place_of(const void* address) override;
-    void post(const letter& l, std::uint64_t value, const run_report* report) override;
+    void post(const remote_write& l, std::uint64_t value, const run_report* report) override;
     void withdraw() override { mail_->withdraw(); }
 
 private:
@@ -69,12 +69,12 @@ private:
         pthread_mutex_t& mutex;
     };
 
-    void announce() override { mail_->post_meeting(); }
+    void announce() override { mail_->post_barrier(); }
 
     void take_most(std::span<double> values) override;
     void take_first(std::span<std::byte> bytes) override;
     void take_all(std::span<std::byte> bytes) override;
-    /// As meetings wait: whoever ends meanwhile is named. What MPI may still write to is the group's own.
+    /// As barriers wait: whoever ends meanwhile is named. What MPI may still write to is the group's own.
     void wait_for(MPI_Request& all);
     void has_arrived(int who, std::uint64_t count) override { arrive(who, count); }
     std::byte* address_of(shared_place p) override;
@@ -112,7 +112,7 @@ private:
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER; ///< of the pieces, for the thread that writes to other nodes
     std::vector<std::byte> agreed_;                     ///< what ranks are about to agree on
     std::uint64_t made_ = 0;
-    bool notes_end_ = false; ///< SIGTERM is noted in its seat; the program has no handler of its own
+    bool notes_end_ = false; ///< SIGTERM is noted in its slot; the program has no handler of its own
     owned<transport> mail_;  ///< with several nodes
     tessera::ranks::watchdog dog_;
 };

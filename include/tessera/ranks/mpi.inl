@@ -12,7 +12,7 @@ namespace tessera::mpi::detail {
 TESSERA_INLINE group::group(MPI_Comm all, MPI_Comm here, int rank, int size, const ranks_options& o)
     : process_group(rank, size, o.devices_each, o.patience), comm_(all), node_comm_(here), dog_(o.patience) {
     find_nodes();
-    sit_down(static_cast<group_page*>(take_page()));
+    join_group(static_cast<group_page*>(take_page()));
     introduce();
     open();
     if (is_first_here() && !o.failure_file.empty()) {
@@ -24,7 +24,7 @@ TESSERA_INLINE group::group(MPI_Comm all, MPI_Comm here, int rank, int size, con
     if (!o.failure_file.empty() && (found.sa_flags & SA_SIGINFO) == 0 && found.sa_handler == SIG_DFL) {
         std::signal(SIGUSR1, ask);
     }
-    terminated_of() = &page().seats[rank].terminated;
+    terminated_of() = &page().slots[rank].terminated;
     const auto before = std::signal(SIGTERM, [](int number) { // for the supervisor, which sees only that it ends
         terminated_of()->store(1);
         std::signal(number, SIG_DFL);
@@ -50,7 +50,7 @@ TESSERA_INLINE group::~group() {
     if (notes_end_) {
         std::signal(SIGTERM, SIG_DFL);
     }
-    const bool all_leave = meets(meeting::leave); // else the memory goes with the process
+    const bool all_leave = try_barrier(barrier_point::leave); // else the memory goes with the process
     mail_ = owned<transport>();
     if (all_leave) {
         page().over.store(1);
@@ -66,13 +66,13 @@ TESSERA_INLINE group::~group() {
 }
 
 TESSERA_INLINE void* group::share(int owner, index_t bytes) {
-    meet(meeting::take_memory);
+    barrier(barrier_point::take_memory);
     return take(owner, bytes);
 }
 
 TESSERA_INLINE void group::unshare(void* memory) noexcept {
     for (std::size_t i = pieces_.size(); i-- > 0;) {
-        if (pieces_[i].memory == memory && meets(meeting::give_memory)) {
+        if (pieces_[i].memory == memory && try_barrier(barrier_point::give_memory)) {
             watched("giving back memory (MPI_Win_free)", [&] { MPI_Win_free(&pieces_[i].window); });
             const lock while_it_changes(mutex_);
             pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -93,7 +93,7 @@ TESSERA_INLINE shared_place group::place_of(const void* address) {
     return {};
 }
 
-TESSERA_INLINE void group::post(const letter& l, std::uint64_t value, const run_report* report) {
+TESSERA_INLINE void group::post(const remote_write& l, std::uint64_t value, const run_report* report) {
     mail_->post(l, value, report);
 }
 
@@ -146,7 +146,7 @@ TESSERA_INLINE void group::wait_for(MPI_Request& all) {
         check(MPI_Test(&all, &done, MPI_STATUS_IGNORE), "MPI_Test");
         if (done == 0) {
             tessera::detail::yield_or_nap(began, 5'000'000);
-            look(began, -1, [] { return std::string("all ranks to ") + to_text(meeting::agree); });
+            look(began, -1, [] { return std::string("all ranks to ") + to_text(barrier_point::agree); });
             if (failed()) {
                 throw_failure();
             }
@@ -210,9 +210,9 @@ TESSERA_INLINE int group::number_here(int r) const {
 TESSERA_INLINE void group::introduce() {
     struct person {
         int process;
-        char host[sizeof group_page::seat::host];
+        char host[sizeof group_page::rank_slot::host];
     };
-    const group_page::seat& mine = page().seats[rank()];
+    const group_page::rank_slot& mine = page().slots[rank()];
     person me{mine.process.load(), {}};
     std::memcpy(me.host, mine.host, sizeof me.host);
     std::vector<person> all(static_cast<std::size_t>(size()));
@@ -220,10 +220,10 @@ TESSERA_INLINE void group::introduce() {
         check(MPI_Allgather(&me, sizeof me, MPI_BYTE, all.data(), sizeof me, MPI_BYTE, comm_), "MPI_Allgather");
     });
     for (int r = 0; r < size() && is_first_here(); ++r) {
-        group_page::seat& seat = page().seats[r];
+        group_page::rank_slot& slot = page().slots[r];
         if (!is_here(r)) {
-            std::memcpy(seat.host, all[static_cast<std::size_t>(r)].host, sizeof me.host);
-            seat.process.store(all[static_cast<std::size_t>(r)].process);
+            std::memcpy(slot.host, all[static_cast<std::size_t>(r)].host, sizeof me.host);
+            slot.process.store(all[static_cast<std::size_t>(r)].process);
         }
     }
     wait_for_all();

@@ -30,14 +30,14 @@ public:
     /// `here`: the ranks of the node, which it watches, of `size`.
     supervisor(group_page& page, std::vector<int> here, int size, int lists, std::string file);
 
-    /// Starts it; `page` must stay mapped in it, and every rank have its seat. Where the system gives no process there
+    /// Starts it; `page` must stay mapped in it, and every rank have its slot. Where the system gives no process there
     /// is none.
     void start();
 
 private:
     [[noreturn]] void watch();
 
-    bool is_terminated(int r) const { return page_.seats[r].terminated.load() != 0; }
+    bool is_terminated(int r) const { return page_.slots[r].terminated.load() != 0; }
 
     /// These ranks have ended, and the group has not: the launcher may have ended all but one. Who has been sent
     /// SIGTERM was not the first.

@@ -13,12 +13,12 @@ TESSERA_INLINE std::string standing(const group_page& page, int size, int lists)
     std::string text;
     const index_t now = nanoseconds_now();
     for (int r = 0; r < size; ++r) {
-        const group_page::seat& s = page.seats[r];
-        const std::uint64_t meetings = s.meetings.load();
+        const group_page::rank_slot& s = page.slots[r];
+        const std::uint64_t barriers = s.barriers.load();
         text += "  " + process_group::name_in(page, r) + ": step " + std::to_string(s.step.load() + 1);
-        if (meetings > 0) {
-            text +=
-                std::string(", came last to ") + to_text(static_cast<meeting>(s.posts[(meetings - 1) % 2].what.load()));
+        if (barriers > 0) {
+            text += std::string(", came last to ") +
+                    to_text(static_cast<barrier_point>(s.posts[(barriers - 1) % 2].what.load()));
         }
         const index_t since = s.waits_since.load(std::memory_order_acquire);
         if (since > 0) {
@@ -51,7 +51,7 @@ TESSERA_INLINE void supervisor::watch() {
     dup2(nothing, 1);
     const int ends = epoll_create1(EPOLL_CLOEXEC);
     for (const int r : here_) {
-        const int fd = tessera::detail::descriptor_of(page_.seats[r].process.load());
+        const int fd = tessera::detail::descriptor_of(page_.slots[r].process.load());
         if (fd < 0 && page_.over.load() == 0 && page_.failed.load() == 0) {
             tell({r});
         }
@@ -105,7 +105,7 @@ TESSERA_INLINE void supervisor::tell(std::vector<int> ended) {
         }
     }
     for (int k = 0; k < size_ && page_.failed.load() != 2; ++k) {
-        const group_page::seat& s = page_.seats[k];
+        const group_page::rank_slot& s = page_.slots[k];
         if (std::find(ended.begin(), ended.end(), k) == ended.end() &&
             s.waits_since.load(std::memory_order_acquire) > 0) {
             words += "; rank " + std::to_string(k) + " waited for " + s.waits_for;

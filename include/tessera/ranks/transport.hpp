@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI may
-// make no progress by itself.
+// Remote writes between nodes over MPI: a thread of every process sends them, and takes in those of others, since MPI
+// may make no progress by itself.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -29,13 +29,13 @@ public:
     virtual ~mail_office() = default;
     /// Where a place lies in this process; null where there is none.
     virtual std::byte* address_of(shared_place) = 0;
-    /// A rank has come to its meeting number `count`, and all that it has sent before is here.
+    /// A rank has come to its barrier number `count`, and all that it has sent before is here.
     virtual void has_arrived(int rank, std::uint64_t count) = 0;
 };
 
 /// The link of one process to those of other nodes. Process number k of a node writes to number k of another, or, where
 /// that has fewer, to number k modulo their count. MPI keeps the order of what one process sends to another, so that
-/// what is posted before a meeting is taken in before it.
+/// what is posted before a barrier is taken in before it.
 class transport {
 public:
     transport(MPI_Comm between, process_group& group, mail_office& office);
@@ -48,25 +48,25 @@ public:
     /// When what was posted has gone, or after a failure when others know of it.
     void stop();
 
-    void post(const letter& l, std::uint64_t value, const run_report* report);
-    /// This process has come to a meeting: to be told to every node when what was posted has been sent; at the begin
+    void post(const remote_write& l, std::uint64_t value, const run_report* report);
+    /// This process has come to a barrier: to be told to every node when what was posted has been sent; at the begin
     /// and end of a run, when what was posted without a priority has, for transfers may go on beside the next run.
-    void post_meeting();
+    void post_barrier();
 
-    /// After a failure: letters that have not been sent are not any more. Else all have gone.
+    /// After a failure: remote writes that have not been sent are not any more. Else all have gone.
     void withdraw();
 
 private:
-    enum class kind : std::uint32_t { letter, meeting, beat, failure, taken };
+    enum class kind : std::uint32_t { remote_write, barrier, beat, failure, taken };
 
     /// Before every message.
     struct header {
-        kind what = kind::letter;
+        kind what = kind::remote_write;
         std::int32_t rank = 0;
         std::uint32_t rows = 0;
         std::uint16_t signal = 0;
         std::uint16_t is_urgent = 0; ///< it is told when it has been taken in
-        /// List, value; or piece, offset, value; or of a meeting what, number, count; or of a beat the step; or the
+        /// List, value; or piece, offset, value; or of a barrier what, number, count; or of a beat the step; or the
         /// bytes that have been taken in.
         std::uint64_t number[3] = {};
         shared_place report;
@@ -79,9 +79,9 @@ private:
         std::int64_t count = 0;
     };
     struct job {
-        const letter* what = nullptr; ///< null: a meeting
+        const remote_write* what = nullptr; ///< null: a barrier
         std::uint64_t value = 0;
-        std::uint64_t meeting = 0;
+        std::uint64_t barrier = 0;
         int priority = -1;
         bool is_barrier = false; ///< nothing passes it
         shared_place report;
@@ -102,15 +102,15 @@ private:
         std::deque<sent> under_way;
         index_t bytes_under_way = 0;
         index_t urgent_under_way =
-            0; ///< bytes of letters with a priority that have not been taken in, as far as is known
-        std::uint64_t meetings_sent = 0;
+            0; ///< bytes of remote writes with a priority that have not been taken in, as far as is known
+        std::uint64_t barriers_sent = 0;
     };
     static constexpr int tag = 7;
     /// Bytes: a beat that waits behind them on a slow link must not come too late.
     static constexpr index_t most_under_way = index_t{1} << 19;
-    static constexpr std::size_t most_coming = 16; ///< letters
-    /// Bytes with a priority, two letters: what the system's buffers have taken nobody overtakes, neither what is more
-    /// urgent nor a meeting.
+    static constexpr std::size_t most_coming = 16; ///< remote writes
+    /// Bytes with a priority, two remote writes: what the system's buffers have taken nobody overtakes, neither what is
+    /// more urgent nor a barrier.
     static constexpr index_t most_urgent_under_way = index_t{112} << 10;
     static constexpr index_t beat_every = 500'000'000; ///< ns
     static constexpr index_t long_rest = 400'000;      ///< ns, from which on what is posted ends it
@@ -140,8 +140,8 @@ private:
 
     static bool may_go(const link& l, const job& j);
 
-    void send_letter(link& l, const job& j);
-    void send_meeting(link& l, const job& j);
+    void send_write(link& l, const job& j);
+    void send_barrier(link& l, const job& j);
     void send_beat(link& l);
     void send_failure(link& l);
     void send_header(link& l, const header& h) { send_header(h, l.peer); }
@@ -154,19 +154,20 @@ private:
 
     // ---- in ---------------------------------------------------------------------------------------------------------
 
-    /// Letters that come, as far as they are there: nothing waits for a long one, least of all what is to be sent.
+    /// Remote writes that come, as far as they are there: nothing waits for a long one, least of all what is to be
+    /// sent.
     bool take_in();
 
     void take();
     void take_report(const header& h, int count);
-    void take_letter(const header& h);
+    void take_write(const header& h);
 
     MPI_Comm comm_;
     process_group& group_;
     mail_office& office_;
     std::vector<link> links_; ///< by node; that of the own one stays empty
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a letter that was posted is read
+    pthread_mutex_t packing_ = PTHREAD_MUTEX_INITIALIZER; ///< while a remote write that was posted is read
     std::atomic<std::uint32_t> news_{0};                  ///< how often something was posted
     std::uint32_t news_seen_ = 0;                         ///< at the end of the last long rest
     std::atomic<bool> rests_{false};

@@ -42,7 +42,7 @@ TESSERA_INLINE void transport::stop() {
     pthread_mutex_destroy(&packing_);
 }
 
-TESSERA_INLINE void transport::post(const letter& l, std::uint64_t value, const run_report* report) {
+TESSERA_INLINE void transport::post(const remote_write& l, std::uint64_t value, const run_report* report) {
     job j;
     j.what = &l;
     j.value = value;
@@ -57,12 +57,12 @@ TESSERA_INLINE void transport::post(const letter& l, std::uint64_t value, const 
     wake();
 }
 
-TESSERA_INLINE void transport::post_meeting() {
-    const group_page::seat& mine = group_.page().seats[group_.rank()];
+TESSERA_INLINE void transport::post_barrier() {
+    const group_page::rank_slot& mine = group_.page().slots[group_.rank()];
     job j;
-    j.meeting = mine.meetings.load(std::memory_order_relaxed);
-    const auto what = static_cast<meeting>(mine.posts[(j.meeting - 1) % 2].what.load(std::memory_order_relaxed));
-    j.is_barrier = what != meeting::begin_run && what != meeting::end_run;
+    j.barrier = mine.barriers.load(std::memory_order_relaxed);
+    const auto what = static_cast<barrier_point>(mine.posts[(j.barrier - 1) % 2].what.load(std::memory_order_relaxed));
+    j.is_barrier = what != barrier_point::begin_run && what != barrier_point::end_run;
     if (const run_report* const two = group_.reports(); two != nullptr) {
         j.report = group_.place_of(two);
         j.found[0] = two[0].found();
@@ -106,7 +106,7 @@ TESSERA_INLINE void transport::put(link& l, const job& j) {
 TESSERA_INLINE void transport::hear_of_all() {
     for (int r = 0; r < group_.size(); ++r) {
         if (!group_.is_here(r)) {
-            group_.page().seats[r].heard.store(nanoseconds_now());
+            group_.page().slots[r].heard.store(nanoseconds_now());
         }
     }
 }
@@ -199,7 +199,7 @@ TESSERA_INLINE bool transport::send_jobs() {
             }
             pthread_mutex_unlock(&mutex_);
             if (is_there) {
-                next.what != nullptr ? send_letter(l, next) : send_meeting(l, next);
+                next.what != nullptr ? send_write(l, next) : send_barrier(l, next);
             }
             pthread_mutex_unlock(&packing_);
             if (!is_there) {
@@ -216,15 +216,15 @@ TESSERA_INLINE bool transport::may_go(const link& l, const job& j) {
     return j.priority < 0 || l.urgent_under_way == 0 || l.urgent_under_way + j.what->bytes() <= most_urgent_under_way;
 }
 
-TESSERA_INLINE void transport::send_letter(link& l, const job& j) {
-    const letter& what = *j.what;
+TESSERA_INLINE void transport::send_write(link& l, const job& j) {
+    const remote_write& what = *j.what;
     header h;
     h.rank = group_.rank();
     h.rows = static_cast<std::uint32_t>(what.rows.size());
     h.signal = static_cast<std::uint16_t>(what.then);
     h.is_urgent = j.priority >= 0 ? 1 : 0;
     l.urgent_under_way += j.priority >= 0 ? what.bytes() : 0;
-    if (what.then == letter::signal::list) {
+    if (what.then == remote_write::signal::list) {
         h.number[0] = static_cast<std::uint64_t>(what.list);
     } else {
         h.number[0] = what.flag.piece;
@@ -237,12 +237,12 @@ TESSERA_INLINE void transport::send_letter(link& l, const job& j) {
                                  static_cast<std::size_t>(what.bytes()));
     std::memcpy(bytes.data(), &h, sizeof h);
     std::byte* to = bytes.data() + sizeof h;
-    for (const letter_rows& r : what.rows) {
+    for (const remote_rows& r : what.rows) {
         const wire_rows w{r.to, r.bytes, r.stride, r.count};
         std::memcpy(to, &w, sizeof w);
         to += sizeof w;
     }
-    for (const letter_rows& r : what.rows) {
+    for (const remote_rows& r : what.rows) {
         for (index_t i = 0; i < r.count; ++i) {
             std::memcpy(to, r.from + i * r.stride, static_cast<std::size_t>(r.bytes));
             to += r.bytes;
@@ -251,24 +251,24 @@ TESSERA_INLINE void transport::send_letter(link& l, const job& j) {
     send(l, std::move(bytes));
 }
 
-TESSERA_INLINE void transport::send_meeting(link& l, const job& j) {
-    const group_page::seat& mine = group_.page().seats[group_.rank()];
-    const group_page::seat::post& p = mine.posts[(j.meeting - 1) % 2];
+TESSERA_INLINE void transport::send_barrier(link& l, const job& j) {
+    const group_page::rank_slot& mine = group_.page().slots[group_.rank()];
+    const group_page::rank_slot::post& p = mine.posts[(j.barrier - 1) % 2];
     header h;
-    h.what = kind::meeting;
+    h.what = kind::barrier;
     h.rank = group_.rank();
     h.number[0] = p.what.load(std::memory_order_relaxed);
     h.number[1] = p.number.load(std::memory_order_relaxed);
-    h.number[2] = j.meeting;
+    h.number[2] = j.barrier;
     h.report = j.report;
     h.found[0] = j.found[0];
     h.found[1] = j.found[1];
     send_header(l, h);
-    ++l.meetings_sent;
+    ++l.barriers_sent;
 }
 
 TESSERA_INLINE void transport::send_beat(link& l) {
-    const group_page::seat& mine = group_.page().seats[group_.rank()];
+    const group_page::rank_slot& mine = group_.page().slots[group_.rank()];
     header h;
     h.what = kind::beat;
     h.rank = group_.rank();
@@ -324,7 +324,7 @@ TESSERA_INLINE bool transport::clear_away(link& l) {
 TESSERA_INLINE void transport::arrive_where_sent() {
     std::uint64_t sent_to_all = ~std::uint64_t{0};
     for (const link& l : links_) {
-        sent_to_all = is_own(l) || l.meetings_sent > sent_to_all ? sent_to_all : l.meetings_sent;
+        sent_to_all = is_own(l) || l.barriers_sent > sent_to_all ? sent_to_all : l.barriers_sent;
     }
     if (sent_to_all > arrived_) {
         arrived_ = sent_to_all;
@@ -383,26 +383,26 @@ TESSERA_INLINE void transport::take() {
     header h;
     std::memcpy(&h, in_.data(), sizeof h);
     group_page& page = group_.page();
-    group_page::seat& seat = page.seats[h.rank];
-    seat.heard.store(nanoseconds_now(), std::memory_order_relaxed);
+    group_page::rank_slot& slot = page.slots[h.rank];
+    slot.heard.store(nanoseconds_now(), std::memory_order_relaxed);
     switch (h.what) {
-    case kind::letter:
-        take_letter(h);
+    case kind::remote_write:
+        take_write(h);
         break;
     case kind::taken:
         links_[static_cast<std::size_t>(group_.node_of(h.rank))].urgent_under_way -= static_cast<index_t>(h.number[0]);
         break;
-    case kind::meeting: {
+    case kind::barrier: {
         take_report(h, 2);
-        group_page::seat::post& p = seat.posts[(h.number[2] - 1) % 2];
+        group_page::rank_slot::post& p = slot.posts[(h.number[2] - 1) % 2];
         p.what.store(h.number[0], std::memory_order_relaxed);
         p.number.store(h.number[1], std::memory_order_relaxed);
-        seat.meetings.store(h.number[2], std::memory_order_relaxed);
+        slot.barriers.store(h.number[2], std::memory_order_relaxed);
         office_.has_arrived(h.rank, h.number[2]);
         break;
     }
     case kind::beat:
-        seat.step.store(h.number[0], std::memory_order_relaxed);
+        slot.step.store(h.number[0], std::memory_order_relaxed);
         break;
     case kind::failure:
         group_.fail(std::string(reinterpret_cast<const char*>(in_.data() + sizeof h)));
@@ -417,7 +417,7 @@ TESSERA_INLINE void transport::take_report(const header& h, int count) {
     }
 }
 
-TESSERA_INLINE void transport::take_letter(const header& h) {
+TESSERA_INLINE void transport::take_write(const header& h) {
     const std::byte* rows = in_.data() + sizeof h;
     const std::byte* from = rows + h.rows * sizeof(wire_rows);
     for (std::uint32_t k = 0; k < h.rows; ++k, rows += sizeof(wire_rows)) {
@@ -442,13 +442,13 @@ TESSERA_INLINE void transport::take_letter(const header& h) {
         send_header(back, h.rank);
     }
     take_report(h, 1);
-    switch (static_cast<letter::signal>(h.signal)) {
-    case letter::signal::none:
+    switch (static_cast<remote_write::signal>(h.signal)) {
+    case remote_write::signal::none:
         break;
-    case letter::signal::list:
+    case remote_write::signal::list:
         group_.page().lists[h.number[0]].value.store(static_cast<int>(h.number[2]), std::memory_order_release);
         break;
-    case letter::signal::flag:
+    case remote_write::signal::flag:
         if (std::byte* const flag = office_.address_of({h.number[0], h.number[1]}); flag != nullptr) {
             reinterpret_cast<std::atomic<std::uint64_t>*>(flag)->store(h.number[2], std::memory_order_release);
         }

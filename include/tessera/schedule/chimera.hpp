@@ -27,7 +27,7 @@ struct action_preference {
 /// Gives two opposite pipelines' workers their actions one by one, in time.
 class opposite_pipelines {
 public:
-    opposite_pipelines(int stages, int micro_batches, const action_times& times, const action_preference& how);
+    opposite_pipelines(int stages, int micro_batches, const action_times& times, const action_preference& preference);
 
     /// The actions of every worker; a micro-batch of odd number is mirrored.
     std::vector<std::vector<action>> run();

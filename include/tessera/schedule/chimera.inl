@@ -100,8 +100,8 @@ TESSERA_INLINE pipeline_schedule chimera(int stages, int micro_batches, const ac
     index_t makespan = -1;
     index_t work = 0;
     const auto enough = [&] { return makespan == least || work > detail::chimera_work; };
-    const auto consider = [&](const detail::action_preference& how) {
-        detail::opposite_pipelines p(stages, micro_batches, times, how);
+    const auto consider = [&](const detail::action_preference& preference) {
+        detail::opposite_pipelines p(stages, micro_batches, times, preference);
         std::vector<std::vector<action>> lists = p.run();
         work += p.work();
         if (makespan < 0 || p.makespan() < makespan) {

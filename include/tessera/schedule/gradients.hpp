@@ -32,7 +32,7 @@ struct worker_speed {
 
 namespace detail {
 
-inline message message_of(exchange how, const ready_gradient& x) { return {how, 0, {{x.parameter, 0, 1}}}; }
+inline message message_of(exchange method, const ready_gradient& x) { return {method, 0, {{x.parameter, 0, 1}}}; }
 
 } // namespace detail
 

@@ -13,7 +13,7 @@ namespace tessera::schedule {
 namespace detail {
 
 /// All-reduces of buckets whose gradients are compressed.
-synchronization compressed(synchronization s, const compression_setting& how);
+synchronization compressed(synchronization s, const compression_setting& compress);
 
 } // namespace detail
 

@@ -7,11 +7,11 @@
 
 namespace tessera::schedule::detail {
 
-TESSERA_INLINE synchronization compressed(synchronization s, const compression_setting& how) {
-    require(check_compression(how));
-    s.compress = how.how;
-    s.compress_block = how.block;
-    s.keep_one_in = how.keep_one_in;
+TESSERA_INLINE synchronization compressed(synchronization s, const compression_setting& compress) {
+    require(check_compression(compress));
+    s.compress = compress.how;
+    s.compress_block = compress.block;
+    s.keep_one_in = compress.keep_one_in;
     return s;
 }
 

@@ -14,17 +14,17 @@ namespace tessera::schedule {
 
 /// What an operator adds to its stage.
 struct operator_load {
-    index_t time = 0;       ///< of all micro-batches, forward and backward, in any unit
-    index_t held_bytes = 0; ///< whatever the micro-batch: parameters, their gradients and the optimizer's state
-    index_t kept_bytes = 0; ///< what one micro-batch leaves to backward
+    index_t time = 0;             ///< of all micro-batches, forward and backward, in any unit
+    index_t resident_bytes = 0;   ///< whatever the micro-batch: parameters, their gradients and the optimizer's state
+    index_t activation_bytes = 0; ///< what one micro-batch leaves to backward
 };
 
 /// What a stage has.
 struct stage_room {
-    index_t bytes = 0;  ///< memory of each of its devices; 0: no limit
-    int in_flight = 1;  ///< micro-batches whose results it keeps at a time
-    int devices = 1;    ///< that share its work and what its micro-batches leave
-    int held_parts = 1; ///< parts into which its parameters are divided: 1 where each of its devices has them all
+    index_t bytes = 0;      ///< memory of each of its devices; 0: no limit
+    int in_flight = 1;      ///< micro-batches whose results it keeps at a time
+    int devices = 1;        ///< that share its work and what its micro-batches leave
+    int resident_parts = 1; ///< parts into which its parameters are divided: 1 where each of its devices has them all
 };
 
 struct balanced_stages {

@@ -17,10 +17,11 @@ TESSERA_INLINE std::vector<operator_load> sums_of(const std::vector<operator_loa
     std::vector<operator_load> until(loads.size() + 1);
     for (std::size_t i = 0; i < loads.size(); ++i) {
         const operator_load& x = loads[i];
-        for (const index_t n : {x.time, x.held_bytes, x.kept_bytes}) {
+        for (const index_t n : {x.time, x.resident_bytes, x.activation_bytes}) {
             require(n < 0 ? problem{rule::load_is_negative, static_cast<int>(i), -1, n, 0} : problem{});
         }
-        until[i + 1] = {until[i].time + x.time, until[i].held_bytes + x.held_bytes, until[i].kept_bytes + x.kept_bytes};
+        until[i + 1] = {until[i].time + x.time, until[i].resident_bytes + x.resident_bytes,
+                        until[i].activation_bytes + x.activation_bytes};
     }
     return until;
 }
@@ -44,7 +45,7 @@ TESSERA_INLINE balanced_stages balance_stages(const std::vector<operator_load>& 
                                               const std::vector<stage_room>& rooms) {
     const std::vector<operator_load> until = detail::sums_of(loads, rooms.size());
     for (const stage_room& r : rooms) {
-        for (const int n : {r.devices, r.held_parts}) {
+        for (const int n : {r.devices, r.resident_parts}) {
             require(n < 1 ? problem{rule::stage_without_devices, -1, -1, n, 1} : problem{});
         }
         require(r.in_flight < 0 ? problem{rule::load_is_negative, -1, -1, r.in_flight, 0} : problem{});
@@ -54,8 +55,8 @@ TESSERA_INLINE balanced_stages balance_stages(const std::vector<operator_load>& 
     };
     const auto bytes = [&](std::size_t s, std::size_t begin, std::size_t end) {
         const stage_room& r = rooms[s];
-        return (until[end].held_bytes - until[begin].held_bytes) / r.held_parts +
-               (until[end].kept_bytes - until[begin].kept_bytes) / r.devices * r.in_flight;
+        return (until[end].resident_bytes - until[begin].resident_bytes) / r.resident_parts +
+               (until[end].activation_bytes - until[begin].activation_bytes) / r.devices * r.in_flight;
     };
     balanced_stages result;
     const auto fitting = [&](std::size_t s, std::size_t begin, std::size_t end) {

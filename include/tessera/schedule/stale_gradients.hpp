@@ -16,8 +16,8 @@ constexpr problem check_stale_gradients(int staleness, const bucket_sizes& size)
 
 /// Buckets of gradients as of buckets(), pushed as soon as each is full, but used late: step t computes with parameters
 /// that have been updated by the gradients of the steps up to t - 1 - staleness, so that no device waits for what
-/// others have pushed of the `staleness` steps before. Within a plan of several steps (strategy::period, more than
-/// `staleness`), at whose end everything is used; the delay is the bound itself, so that every run gives the same
+/// others have pushed of the `staleness` steps before. Within a plan of several steps (strategy::steps_per_plan, more
+/// than `staleness`), at whose end everything is used; the delay is the bound itself, so that every run gives the same
 /// numbers. With 0 those of buckets(), else not those of one device. Memory: the sums of `staleness` steps. Throws
 /// tessera::error for a bound below 0, and buckets of less than 1 byte.
 synchronization stale_gradients(const std::vector<ready_gradient>& gradients, int staleness = 1,

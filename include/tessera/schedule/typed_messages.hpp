@@ -112,9 +112,12 @@ struct compress_gradients {
 
 /// What is summed is used so many steps late, in a plan of more steps.
 template <int Staleness>
-struct used_late {
+struct bounded_staleness {
     static constexpr void apply(const graph_view&, detail::message_state& s) { s.made.staleness = Staleness; }
 };
+
+template <int Staleness>
+using used_late [[deprecated("since 0.3: use bounded_staleness")]] = bounded_staleness<Staleness>;
 
 /// Messages in their order, and when what they sum is used.
 template <class... Parts>

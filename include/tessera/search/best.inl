@@ -49,7 +49,7 @@ TESSERA_INLINE bool is_better(const searched& a, const searched& b) {
     if (a.step.fits != b.step.fits) {
         return a.step.fits;
     }
-    return a.step.makespan * b.value.period < b.step.makespan * a.value.period;
+    return a.step.makespan * b.value.steps_per_plan < b.step.makespan * a.value.steps_per_plan;
 }
 
 } // namespace tessera::search::detail
@@ -117,7 +117,7 @@ TESSERA_INLINE std::string to_text(const best_result& r) {
         char line[160];
         print_to(line, sizeof line, "%s %-18s %12.3f ms a step, found in %.2f s%s\n", i == r.chosen ? ">" : " ",
                  std::string(s.name).c_str(),
-                 static_cast<double>(s.step.makespan) * 1e-6 / static_cast<double>(s.value.period), s.seconds,
+                 static_cast<double>(s.step.makespan) * 1e-6 / static_cast<double>(s.value.steps_per_plan), s.seconds,
                  s.step.fits ? "" : ", which does not fit");
         text += s.refused.empty() ? std::string(line) : "  " + std::string(s.name) + ": " + s.refused + "\n";
     }

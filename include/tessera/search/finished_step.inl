@@ -47,7 +47,7 @@ TESSERA_INLINE bool fits(const graph_view& g, const cluster& on, const strategy&
 
 TESSERA_INLINE bool waits_count(const cluster& on) {
     for (int d = 0; d < on.devices(); ++d) {
-        if (on.class_of(d).copies_in_turn) {
+        if (on.class_of(d).serial_copies) {
             return true;
         }
     }

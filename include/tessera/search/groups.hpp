@@ -33,8 +33,8 @@ constexpr bool starts_block(const graph_view& g, int op) {
 
 /// Uses that differ in the place of their input alone (slices of the same extent) are alike.
 constexpr bool alike(const op_attributes& a, const op_attributes& b) {
-    const auto& anywhere = record_of(a).anywhere;
-    return a.kind == b.kind && (anywhere == nullptr ? a == b : anywhere(a) == anywhere(b));
+    const auto& without_place = record_of(a).without_place;
+    return a.kind == b.kind && (without_place == nullptr ? a == b : without_place(a) == without_place(b));
 }
 
 struct forest {

@@ -3,12 +3,12 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/search/held_bytes.hpp"
 #include "tessera/search/mcmc/proposals.hpp"
+#include "tessera/search/resident_bytes.hpp"
 
 namespace tessera::search {
 
-/// By what every shard holds; see held_bytes.
+/// By what every shard holds; see resident_bytes.
 class memory_estimate {
 public:
     /// `states`: numbers that the optimizer keeps for each parameter.
@@ -29,7 +29,7 @@ private:
     index_t excess_of(const std::vector<index_t>& bytes) const;
 
     graph_view g_;
-    held_bytes held_;
+    resident_bytes held_;
     std::vector<description> descriptions_;
     std::vector<index_t> limits_;
     std::vector<index_t> bytes_;

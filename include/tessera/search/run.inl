@@ -50,9 +50,9 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
     if (o.policy != nullptr && !r.weighs_policy) {
         found.step = 0; // what was estimated is without it
         s.sync = synchronization_of(g, on.devices(), speed_of(on), *o.policy, o.values);
-        s.period = s.sync.average_every > 1 ? s.sync.average_every : s.period;
+        s.steps_per_plan = s.sync.average_every > 1 ? s.sync.average_every : s.steps_per_plan;
         if (s.sync.staleness > 0) { // at the end of a plan everything is used, so that it covers some more steps
-            s.period = s.sync.staleness < 256 ? 4 * (s.sync.staleness + 1) : 1024;
+            s.steps_per_plan = s.sync.staleness < 256 ? 4 * (s.sync.staleness + 1) : 1024;
         }
     }
     require(g, s.view(), on.devices());

@@ -50,7 +50,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
         c.task = i;
         wires_.begin();
         if (scatter >= 0) {
-            c.beside.push_back(scatter);
+            c.predecessors.push_back(scatter);
         } else {
             c.reads = t.reads;
             for (int r : t.reads) {
@@ -68,7 +68,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     all.back().what = collectives_.half(writers, bytes);
     all.back().members = writers;
     all.back().overwrites = leader.writes;
-    all.back().beside = updates;
+    all.back().predecessors = updates;
     all.back().task = first;
     all.back().count = leader.params().slices;
 }
@@ -129,8 +129,8 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         for (const int m : members) {
             follow(last_of_[at(m)].collective, c, number);
         }
-        std::sort(c.beside.begin(), c.beside.end());
-        c.beside.erase(std::unique(c.beside.begin(), c.beside.end()), c.beside.end());
+        std::sort(c.predecessors.begin(), c.predecessors.end());
+        c.predecessors.erase(std::unique(c.predecessors.begin(), c.predecessors.end()), c.predecessors.end());
         all.push_back(std::move(c));
         return static_cast<int>(number);
     };
@@ -153,7 +153,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         c.in_order = true;
         wires_.begin();
         if (before >= 0) {
-            c.beside.push_back(before);
+            c.predecessors.push_back(before);
         } else {
             c.reads = t.reads;
         }
@@ -173,7 +173,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         all.push_back(std::move(c));
     }
     if (shares) {
-        gather.beside = own;
+        gather.predecessors = own;
         gather.in_part = true; // of a sum that several messages make
         put(gather);
     }
@@ -188,7 +188,7 @@ TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int
                                                  std::vector<task_activity>& all, std::vector<int>& arrived) {
     const route r = on_.between(from, to);
     if (last >= 0) {
-        c.beside.push_back(last);
+        c.predecessors.push_back(last);
     }
     const int half = (r.lanes.size() + 1) / 2;
     for (const int begin : {0, half}) {
@@ -235,7 +235,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         for (int r : what) {
             bytes += tile_bytes(tiles[at(r)], t);
         }
-        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.beside));
+        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.predecessors));
     };
     std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
     for (int r : t.reads) {
@@ -295,10 +295,10 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         pull.task = number;
         pull.in_order = true;
         task_activity arrival = pull;
-        pull.beside = {static_cast<int>(updated)};
+        pull.predecessors = {static_cast<int>(updated)};
         pull.what.priority = t.priority;
         arrival.what.duration = std::max<index_t>(
-            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.beside));
+            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.predecessors));
         arrival.overwrites = what;
         all.push_back(std::move(arrival));
     }

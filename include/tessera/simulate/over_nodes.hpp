@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links between nodes as a simulation sees them: what a task has written goes, one letter after the other and the
-// most urgent first, over the link of its node.
+// The links between nodes as a simulation sees them: what a task has written goes, one remote write after the other and
+// the most urgent first, over the link of its node.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -18,29 +18,29 @@ struct node_links {
     int nodes = 1;
     double bytes_per_second = 0;      ///< 0: no limit
     index_t latency = 0;              ///< ns until what has left a node has come
-    index_t letter_bytes = 0;         ///< of a letter besides what it carries
+    index_t header_bytes = 0;         ///< of a remote write besides what it carries
     double core_seconds_per_byte = 0; ///< seconds of a core that a byte takes, on both sides together
-    bool in_turn = false;             ///< letters go as they come, whatever their priority
+    bool in_order = false;            ///< remote writes go as they come, whatever their priority
 };
 
 namespace detail {
 
-/// Letters that wait, that are on their way and that have come.
-class letters_on_links {
+/// Remote writes that wait, that are on their way and that have come.
+class writes_on_links {
 public:
-    letters_on_links(const plan& p, const node_links& links);
+    writes_on_links(const plan& p, const node_links& links);
 
     /// A task has ended.
     void post(int task, index_t now);
-    /// When the next letter has left or come; -1: there is none.
+    /// When the next remote write has left or come; -1: there is none.
     index_t next(index_t now) const;
     void pass(index_t now);
     /// When a task's end is known where another of the plan is to run, with what this one reads of it; `end` is when it
     /// ended; -1: not yet.
     index_t known(int task, int reader, index_t end, index_t now) const;
-    /// Cores that the letters on their way take, in 1/1024.
+    /// Cores that the remote writes on their way take, in 1/1024.
     index_t load() const;
-    /// When the last letter has come.
+    /// When the last remote write has come.
     index_t last() const { return last_; }
 
 private:

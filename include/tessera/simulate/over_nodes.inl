@@ -7,17 +7,17 @@
 
 namespace tessera::simulation::detail {
 
-TESSERA_INLINE letters_on_links::letters_on_links(const plan& p, const node_links& links)
+TESSERA_INLINE writes_on_links::writes_on_links(const plan& p, const node_links& links)
     : p_(p), links_(links), of_task_(p.tasks.size()), ways_(static_cast<std::size_t>(links.nodes)) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         for (const node_traffic::message& m : links.traffic->after[i]) {
-            of_task_[i].push_back({m.node, m.reader, links.in_turn ? -1 : m.priority,
-                                   node_traffic::bytes_of_parts(p, m) + links.letter_bytes, -1});
+            of_task_[i].push_back({m.node, m.reader, links.in_order ? -1 : m.priority,
+                                   node_traffic::bytes_of_parts(p, m) + links.header_bytes, -1});
         }
     }
 }
 
-TESSERA_INLINE void letters_on_links::post(int task, index_t now) {
+TESSERA_INLINE void writes_on_links::post(int task, index_t now) {
     way& mine = ways_[static_cast<std::size_t>(node_of(p_.tasks[static_cast<std::size_t>(task)]))];
     for (sent& s : of_task_[static_cast<std::size_t>(task)]) {
         auto place = mine.waiting.end();
@@ -29,7 +29,7 @@ TESSERA_INLINE void letters_on_links::post(int task, index_t now) {
     start(mine, now);
 }
 
-TESSERA_INLINE index_t letters_on_links::next(index_t now) const {
+TESSERA_INLINE index_t writes_on_links::next(index_t now) const {
     index_t first = -1;
     for (const way& w : ways_) {
         if (w.going != nullptr) {
@@ -42,7 +42,7 @@ TESSERA_INLINE index_t letters_on_links::next(index_t now) const {
     return first;
 }
 
-TESSERA_INLINE void letters_on_links::pass(index_t now) {
+TESSERA_INLINE void writes_on_links::pass(index_t now) {
     for (way& w : ways_) {
         if (w.going != nullptr && w.free <= now) {
             w.going->come = w.free + links_.latency;
@@ -55,7 +55,7 @@ TESSERA_INLINE void letters_on_links::pass(index_t now) {
     coming_.erase(std::remove_if(coming_.begin(), coming_.end(), [&](index_t c) { return c <= now; }), coming_.end());
 }
 
-TESSERA_INLINE index_t letters_on_links::known(int task, int reader, index_t end, index_t now) const {
+TESSERA_INLINE index_t writes_on_links::known(int task, int reader, index_t end, index_t now) const {
     const int node = node_of(p_.tasks[static_cast<std::size_t>(reader)]);
     if (node_of(p_.tasks[static_cast<std::size_t>(task)]) == node) {
         return end;
@@ -72,7 +72,7 @@ TESSERA_INLINE index_t letters_on_links::known(int task, int reader, index_t end
     return when;
 }
 
-TESSERA_INLINE index_t letters_on_links::load() const {
+TESSERA_INLINE index_t writes_on_links::load() const {
     double rates = 0;
     for (const way& w : ways_) {
         rates += w.going != nullptr ? links_.bytes_per_second : 0;
@@ -80,7 +80,7 @@ TESSERA_INLINE index_t letters_on_links::load() const {
     return static_cast<index_t>(1024 * rates * links_.core_seconds_per_byte);
 }
 
-TESSERA_INLINE void letters_on_links::start(way& w, index_t now) {
+TESSERA_INLINE void writes_on_links::start(way& w, index_t now) {
     if (w.going != nullptr || w.waiting.empty()) {
         return;
     }

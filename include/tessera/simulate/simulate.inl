@@ -19,7 +19,7 @@ TESSERA_INLINE activity_graph activities_of(const plan& p, task_activities& acti
     std::vector<task_activity> all = activities.of(p.tiles, p.tasks);
     tile_users users;
     users.resize(p.tiles.size());
-    bool rereads = p.period > 1;
+    bool rereads = p.steps_per_plan > 1;
     for (const task& t : p.tasks) {
         rereads = rereads || t.kind() == task_kind::average;
     }
@@ -34,17 +34,17 @@ TESSERA_INLINE activity_graph activities_of(const plan& p, task_activities& acti
         task_activity& c = all[i];
         const int number = static_cast<int>(i);
         std::vector<int>& after = c.what.after;
-        after = c.beside;
+        after = c.predecessors;
         const task& t = p.tasks[static_cast<std::size_t>(c.task)];
         for (const wait_for& w : t.waits) {
-            if (activities.machine().class_of(t.device).copies_in_turn &&
-                activities.machine().class_of(p.device_of_list(w.list)).copies_in_turn) {
+            if (activities.machine().class_of(t.device).serial_copies &&
+                activities.machine().class_of(p.device_of_list(w.list)).serial_copies) {
                 const std::vector<int>& list = p.order[static_cast<std::size_t>(w.list)];
                 after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
             }
         }
         for (const int before : t.after) {
-            if (activities.machine().class_of(t.device).copies_in_turn) {
+            if (activities.machine().class_of(t.device).serial_copies) {
                 after.push_back(last_of_task[static_cast<std::size_t>(before)]);
             }
         }

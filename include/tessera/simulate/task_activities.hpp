@@ -18,12 +18,12 @@ struct task_activity {
     int task = -1; ///< among the tasks given: the first that it is part of ...
     int count = 1; ///< ... of so many: a collective belongs to all tasks of its group
     std::vector<int> reads;
-    std::vector<int> writes;     ///< tiles that others wait for
-    std::vector<int> overwrites; ///< persistent tiles
-    std::vector<int> beside;     ///< activities of the same call that come before it
-    bool in_order = false;       ///< it comes after what it must not overtake already
-    std::vector<int> members;    ///< of a reduce-scatter or an all-gather: the devices that take part
-    bool in_part = false;        ///< others write other elements of the same tiles: what reads them waits for all
+    std::vector<int> writes;       ///< tiles that others wait for
+    std::vector<int> overwrites;   ///< persistent tiles
+    std::vector<int> predecessors; ///< activities of the same call that come before it
+    bool in_order = false;         ///< it comes after what it must not overtake already
+    std::vector<int> members;      ///< of a reduce-scatter or an all-gather: the devices that take part
+    bool in_part = false;          ///< others write other elements of the same tiles: what reads them waits for all
 };
 
 /// Turns tasks into activities. What runs where:
@@ -37,12 +37,11 @@ struct task_activity {
 /// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in
 ///   every part: its updates take slices that are so much smaller, and their collectives, or what goes to and from
 ///   servers, reach over all parts.
-/// - Copies between devices, sums and updates of parameters run beside the computation (is_beside()), and all else on
-///   the device's list: on GPUs these are two streams. They share one engine, so that a copy's and an update's own work
-///   takes its time from the computation; what is ready first
-///   goes first. Where the device copies in turn everything takes its turn in its list, unless the plan has put
-///   it on its communication stream. In turn there are no collectives: every thread reads and writes its slice of the
-///   others' memory itself.
+/// - Copies between devices, sums and updates of parameters run beside the computation (runs_on_side_stream()), and all
+///   else on the device's list: on GPUs these are two streams. They share one engine, so that a copy's and an update's
+///   own work takes its time from the computation; what is ready first goes first. Where the device copies in turn
+///   everything takes its turn in its list, unless the plan has put it on its communication stream. In turn there are
+///   no collectives: every thread reads and writes its slice of the others' memory itself.
 class task_activities {
 public:
     task_activities(const cluster& on, const graph_view& g, const task_times& times);
@@ -60,7 +59,7 @@ private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     index_t time_of(const std::vector<tile>& tiles, const task& t) const;
-    bool runs_beside(const std::vector<tile>& tiles, const task& t) const;
+    bool overlaps_compute(const std::vector<tile>& tiles, const task& t) const;
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const;
 
@@ -77,7 +76,7 @@ private:
     void for_each_sender(const std::vector<tile>& tiles, const task& t, int parts, Function&& f) {
         // A GPU adds up what its own tasks contribute before it crosses (as before a collective); threads read every
         // contribution.
-        const bool added = t.kind() == task_kind::update && !on_.class_of(t.device).copies_in_turn;
+        const bool added = t.kind() == task_kind::update && !on_.class_of(t.device).serial_copies;
         bool first = true;
         for_each_part(t, [&](const task& one) {
             senders_.clear();

@@ -29,14 +29,14 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
         const task& t = tasks[at(i)];
         if (is_exchange(t)) {
-            i = t.params().how == exchange::server ? add_served(tiles, tasks, i, all)
-                                                   : add_message(tiles, tasks, i, all);
+            i = t.params().method == exchange::server ? add_served(tiles, tasks, i, all)
+                                                      : add_message(tiles, tasks, i, all);
             continue;
         }
         const bool shares =
-            t.kind() == task_kind::update && t.params().how == exchange::sliced &&
+            t.kind() == task_kind::update && t.params().method == exchange::sliced &&
             (t.params().slices > 1 ? t.params().parts.empty() && t.writes.size() > 1 : times_.parts > 1);
-        if (shares && t.params().slice == 0 && times_.collectives && !on_.class_of(t.device).copies_in_turn) {
+        if (shares && t.params().slice == 0 && times_.collectives && !on_.class_of(t.device).serial_copies) {
             add_group(tiles, tasks, i, all);
             i += t.params().slices - 1;
             continue;
@@ -50,7 +50,7 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
             wires_.begin();
             const index_t local = t.kind() == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
             const bool starts = t.kind() != task_kind::copy && times_.measured == nullptr;
-            wires_.finish(t.device, local, c.what, runs_beside(tiles, t), starts ? starting_time(t) : 0);
+            wires_.finish(t.device, local, c.what, overlaps_compute(tiles, t), starts ? starting_time(t) : 0);
             if (t.kind() == task_kind::update) {
                 add_mirrored(tiles, t, c.what);
             }
@@ -65,8 +65,8 @@ TESSERA_INLINE index_t task_activities::time_of(const std::vector<tile>& tiles, 
     return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
 }
 
-TESSERA_INLINE bool task_activities::runs_beside(const std::vector<tile>& tiles, const task& t) const {
-    return on_.class_of(t.device).copies_in_turn ? t.stream != task_stream::compute : is_beside(tiles, t);
+TESSERA_INLINE bool task_activities::overlaps_compute(const std::vector<tile>& tiles, const task& t) const {
+    return on_.class_of(t.device).serial_copies ? t.stream != task_stream::compute : runs_on_side_stream(tiles, t);
 }
 
 TESSERA_INLINE index_t task_activities::memory_time(int device, index_t bytes) const {
@@ -96,7 +96,7 @@ TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& 
         local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
     }
     const device_class& c = on_.class_of(t.device);
-    return (local > 0 ? memory_time(t.device, local) + 1 : 0) + (c.copies_in_turn ? c.launch : 0);
+    return (local > 0 ? memory_time(t.device, local) + 1 : 0) + (c.serial_copies ? c.launch : 0);
 }
 
 TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& tiles, const task& t) {
@@ -151,7 +151,7 @@ TESSERA_INLINE index_t task_activities::time_of_own_slice(const std::vector<tile
         bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
     }
     bytes += t.params().state >= 0 ? 2 * tiles[at(t.params().state)].bytes / times_.parts : 0;
-    for (const task_part& x : t.params().parts) {
+    for (const task_parameter& x : t.params().parts) {
         bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
     }
     return starting_time(t) + memory_time(t.device, bytes) + 1;
@@ -173,13 +173,13 @@ TESSERA_INLINE bool task_activities::is_exchange(const task& t) const {
     const bool known = t.kind() == task_kind::update || t.kind() == task_kind::reduce ||
                        t.kind() == task_kind::gather || t.kind() == task_kind::average ||
                        t.kind() == task_kind::decompress;
-    return known && (t.params().message >= 0 || t.params().how == exchange::server) && times_.collectives &&
-           !on_.class_of(t.device).copies_in_turn;
+    return known && (t.params().message >= 0 || t.params().method == exchange::server) && times_.collectives &&
+           !on_.class_of(t.device).serial_copies;
 }
 
 TESSERA_INLINE void task_activities::follow(int& last, task_activity& c, std::size_t number) {
     if (last >= 0) {
-        c.beside.push_back(last);
+        c.predecessors.push_back(last);
     }
     last = static_cast<int>(number);
 }

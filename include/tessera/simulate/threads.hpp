@@ -42,7 +42,7 @@ namespace detail {
 class thread_simulation {
 public:
     thread_simulation(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
-                      letters_on_links* letters);
+                      writes_on_links* writes);
 
     timeline run();
 
@@ -80,7 +80,7 @@ private:
     const plan& p_;
     const std::vector<thread_time>& times_;
     const thread_costs& costs_;
-    letters_on_links* letters_; ///< or null
+    writes_on_links* writes_; ///< or null
     std::vector<thread> threads_;
     timeline t_;
     index_t now_ = 0;
@@ -90,7 +90,7 @@ private:
 
 /// Simulates one run of a bound plan, its waits set, whose tasks take `times`. Throws tessera::error unless there is a
 /// time for every task. `links`: of a plan whose devices are on several nodes; its makespan is when the last task has
-/// ended and the last letter has come.
+/// ended and the last remote write has come.
 timeline simulate(const plan& p, const std::vector<thread_time>& times, const thread_costs& costs,
                   const node_links* links = nullptr);
 

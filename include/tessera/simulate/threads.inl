@@ -10,8 +10,8 @@
 namespace tessera::simulation::detail {
 
 TESSERA_INLINE thread_simulation::thread_simulation(const plan& p, const std::vector<thread_time>& times,
-                                                    const thread_costs& costs, letters_on_links* letters)
-    : p_(p), times_(times), costs_(costs), letters_(letters), threads_(static_cast<std::size_t>(p.lists())) {
+                                                    const thread_costs& costs, writes_on_links* writes)
+    : p_(p), times_(times), costs_(costs), writes_(writes), threads_(static_cast<std::size_t>(p.lists())) {
     t_.tasks.resize(p.tasks.size());
     t_.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -31,7 +31,7 @@ TESSERA_INLINE timeline thread_simulation::run() {
                 next = next < 0 || x.begin < next ? x.begin : next;
             }
         }
-        if (const index_t come = letters_ != nullptr ? letters_->next(now_) : -1; come >= 0) {
+        if (const index_t come = writes_ != nullptr ? writes_->next(now_) : -1; come >= 0) {
             next = next < 0 || come < next ? come : next;
         }
         if (next < 0) {
@@ -44,7 +44,7 @@ TESSERA_INLINE timeline thread_simulation::run() {
         done += static_cast<std::size_t>(x.finished);
         t_.makespan = std::max(t_.makespan, x.free);
     }
-    t_.makespan = std::max(t_.makespan, letters_ != nullptr ? letters_->last() : 0);
+    t_.makespan = std::max(t_.makespan, writes_ != nullptr ? writes_->last() : 0);
     if (done != p_.tasks.size()) {
         throw error("tessera: " + std::to_string(p_.tasks.size() - done) + " of " + std::to_string(p_.tasks.size()) +
                     " tasks wait for each other; a plan that verify() accepts has no such circle");
@@ -57,7 +57,7 @@ TESSERA_INLINE timeline thread_simulation::run() {
 }
 
 TESSERA_INLINE void thread_simulation::start_tasks() {
-    index_t busy = letters_ != nullptr ? letters_->load() : 0; // cores, in 1/1024
+    index_t busy = writes_ != nullptr ? writes_->load() : 0; // cores, in 1/1024
     for (std::size_t i = 0; i < threads_.size(); ++i) {
         thread& x = threads_[i];
         start_task(i, x);
@@ -102,7 +102,7 @@ TESSERA_INLINE index_t thread_simulation::earliest(int which, const thread& x) c
     index_t begin = x.free + costs_.dispatch;
     const auto wait = [&](int other) {
         index_t end = t_.tasks[at(other)].end;
-        end = letters_ != nullptr ? letters_->known(other, which, end, now_) : end;
+        end = writes_ != nullptr ? writes_->known(other, which, end, now_) : end;
         begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
         return end >= 0;
     };
@@ -149,8 +149,8 @@ TESSERA_INLINE void thread_simulation::pass(index_t until) {
                 t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
             }
             x.free = until;
-            if (letters_ != nullptr) {
-                letters_->post(x.task, until);
+            if (writes_ != nullptr) {
+                writes_->post(x.task, until);
             }
             x.task = -1;
             ++x.finished;
@@ -158,8 +158,8 @@ TESSERA_INLINE void thread_simulation::pass(index_t until) {
             x.left -= (until - now_) * 1024 * 1024 / (1024 + x.slower);
         }
     }
-    if (letters_ != nullptr) {
-        letters_->pass(until);
+    if (writes_ != nullptr) {
+        writes_->pass(until);
     }
     now_ = until;
 }
@@ -177,8 +177,8 @@ TESSERA_INLINE timeline simulate(const plan& p, const std::vector<thread_time>& 
     if (links == nullptr) {
         return detail::thread_simulation(p, times, costs, nullptr).run();
     }
-    detail::letters_on_links letters(p, *links);
-    return detail::thread_simulation(p, times, costs, &letters).run();
+    detail::writes_on_links writes(p, *links);
+    return detail::thread_simulation(p, times, costs, &writes).run();
 }
 
 } // namespace tessera::simulation

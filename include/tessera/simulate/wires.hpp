@@ -30,7 +30,7 @@ public:
     /// The activity that the transfers make, with `local` nanoseconds of the device's own work, `beside` its
     /// computation or where it belongs. What is beside the computation of a device with streams takes the time of its
     /// own work from it, but for `starting`, ns of that in which it only starts.
-    void finish(int device, index_t local, activity& a, bool beside, index_t starting = 0);
+    void finish(int device, index_t local, activity& a, bool overlaps, index_t starting = 0);
     /// Puts an activity among the tasks of a device. Of a device with streams both share one engine, in which what is
     /// ready first goes first.
     void compute(int device, activity& a) const;

@@ -51,7 +51,7 @@ TESSERA_INLINE void wires::send_from_parts(int from, int to, index_t bytes, int 
     }
 }
 
-TESSERA_INLINE void wires::finish(int device, index_t local, activity& a, bool beside, index_t starting) {
+TESSERA_INLINE void wires::finish(int device, index_t local, activity& a, bool overlaps, index_t starting) {
     index_t wire = 0;
     for (int lane : used_) {
         const index_t busy = take(lane);
@@ -59,18 +59,18 @@ TESSERA_INLINE void wires::finish(int device, index_t local, activity& a, bool b
         a.lanes.push_back({lane, busy});
     }
     a.duration = std::max<index_t>(1, latency_ + wire + local);
-    if (!beside) {
+    if (!overlaps) {
         return compute(device, a);
     }
-    const bool in_turn = on_.class_of(device).copies_in_turn;
-    if (in_turn || local > 0) {
-        a.lanes.push_back({engine_of(device), in_turn ? a.duration : std::max<index_t>(1, local - starting)});
+    const bool serial = on_.class_of(device).serial_copies;
+    if (serial || local > 0) {
+        a.lanes.push_back({engine_of(device), serial ? a.duration : std::max<index_t>(1, local - starting)});
     }
 }
 
 TESSERA_INLINE void wires::compute(int device, activity& a) const {
     a.device = device;
-    if (!on_.class_of(device).copies_in_turn) {
+    if (!on_.class_of(device).serial_copies) {
         a.lanes.push_back({engine_of(device), a.duration});
     }
 }

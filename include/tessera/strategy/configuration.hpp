@@ -59,7 +59,7 @@ struct shard {
     interval ranges[max_loops];
     int index[max_loops]{}; ///< place along each loop
     int box_index = 0;      ///< which part of the iteration space: equal for replicas
-    int part = 0;           ///< which part of a partial tensor passes through it
+    int summand = 0;        ///< which part of a partial tensor passes through it
     int replica = 0;
     int device = 0;
 };
@@ -83,7 +83,7 @@ constexpr shard shard_at(const configuration& c, const index_t* pool, const desc
     s.device = c.devices >= 0 ? static_cast<int>(pool[c.devices + number]) : c.start + c.stride * number;
     s.replica = number % c.replicate;
     int rest = number / c.replicate;
-    s.part = rest % c.partial;
+    s.summand = rest % c.partial;
     rest /= c.partial;
     s.box_index = rest;
     for (int l = d.loops.size() - 1; l >= 0; --l) {
@@ -137,7 +137,7 @@ constexpr int part_of_nest(const shard& s, const configuration& c, const descrip
             n = n * c.degree[l] + s.index[l];
         }
     }
-    return n * c.partial + s.part;
+    return n * c.partial + s.summand;
 }
 
 /// True for the shards that add additive operands (a bias): the first along every loop that the operand's nest reduces.

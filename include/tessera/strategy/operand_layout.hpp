@@ -11,13 +11,13 @@ namespace tessera {
 namespace detail {
 
 /// What one shard holds, by its place in a layout.
-struct held_shard {
+struct shard_piece {
     int box = 0;
-    int part = 0;
+    int summand = 0;
     int device = 0;
 
-    constexpr bool comes_before(const held_shard& other) const {
-        return box < other.box || (box == other.box && part < other.part);
+    constexpr bool comes_before(const shard_piece& other) const {
+        return box < other.box || (box == other.box && summand < other.summand);
     }
 };
 
@@ -47,9 +47,9 @@ constexpr void append_ranges(tensor_layout& l, const description& d, int which, 
 /// The layout of what an operator's shards hold of an operand. Without devices where a loop indexes two dimensions,
 /// whose shards are no grid.
 TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, int which, const configuration& c,
-                                                         const index_t* pool, held what) {
+                                                         const index_t* pool, operand_tensor what) {
     const operand& o = d.operands[which];
-    const bool contributes = what == held::gradient && o.kind != operand_kind::output;
+    const bool contributes = what == operand_tensor::gradient && o.kind != operand_kind::output;
     tensor_layout l;
     l.extents = o.extents;
     l.type = o.type;
@@ -59,13 +59,13 @@ TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, i
             l.adds = l.adds || (contributes && l.range(k, i).begin < l.range(k, i - 1).end);
         }
     }
-    std::vector<detail::held_shard> all; // in the layout's order; shards mostly come in it
+    std::vector<detail::shard_piece> all; // in the layout's order; shards mostly come in it
     for (int i = 0; i < c.shards(); ++i) {
         const shard s = shard_at(c, pool, d, i);
         if (contributes && o.additive && !is_first_part(s, d)) {
             continue;
         }
-        detail::held_shard x{0, piece_of(d, which, c, s, what).part, s.device};
+        detail::shard_piece x{0, piece_of(d, which, c, s, what).summand, s.device};
         for (int k = 0; k < o.extents.rank; ++k) {
             int place = 0;
             for (const affine::term& t : o.dim[k].terms) {
@@ -85,13 +85,13 @@ TESSERA_VECTOR_CONSTEXPR tensor_layout layout_of_operand(const description& d, i
     l.partial = 0;
     for (int i = 0; i < each; ++i) {
         const auto k = static_cast<std::size_t>(i);
-        l.partial += i == 0 || all[k].part != all[k - 1].part ? 1 : 0;
+        l.partial += i == 0 || all[k].summand != all[k - 1].summand ? 1 : 0;
     }
     l.replicate = l.partial > 0 ? each / l.partial : 1;
     bool grid = l.partial > 0 && static_cast<int>(all.size()) == boxes * l.partial * l.replicate;
     for (std::size_t i = 0; i < all.size(); ++i) {
         grid = grid && all[i].box == static_cast<int>(i) / each &&
-               (i % static_cast<std::size_t>(l.replicate) == 0 || all[i].part == all[i - 1].part);
+               (i % static_cast<std::size_t>(l.replicate) == 0 || all[i].summand == all[i - 1].summand);
         l.devices.push_back(all[i].device);
     }
     if (!grid) {

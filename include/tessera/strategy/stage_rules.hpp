@@ -111,8 +111,8 @@ constexpr problem check_stages(const graph_view& g, const strategy_view& s, cons
 /// loss of the whole batch one micro-batch, and a plan of several steps parameters that are stored where they are
 /// needed.
 constexpr problem check_training(const graph_view& g, const strategy_view& s, const schedule_facts& schedule) {
-    if (s.period > 1 && s.parameters_on >= 0) {
-        return detail::broken(rule::period_on_one_device, -1, -1, s.period, 1);
+    if (s.steps_per_plan > 1 && s.parameters_on >= 0) {
+        return detail::broken(rule::period_on_one_device, -1, -1, s.steps_per_plan, 1);
     }
     if (const int op = s.micro_batches > 1 ? detail::first_joining_loss(g) : -1; op >= 0) {
         return detail::broken(rule::loss_joins_micro_batches, op, -1, s.micro_batches, 1);

@@ -17,8 +17,11 @@ namespace tessera {
 struct strategy {
     std::vector<configuration> ops;
     std::vector<index_t> pool;
-    int micro_batches = 1;      ///< into which the batch is cut, as evenly as it goes
-    int period = 1;             ///< steps that one plan covers
+    int micro_batches = 1; ///< into which the batch is cut, as evenly as it goes
+    union {
+        int steps_per_plan = 1; ///< steps that one plan covers
+        [[deprecated("since 0.3: use steps_per_plan")]] int period;
+    };
     pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters
@@ -41,7 +44,7 @@ struct strategy {
         see("ops", &s::ops, {});
         see("pool", &s::pool, {});
         see("micro_batches", &s::micro_batches, {.words = "micro-batches", .least = 1, .always = true});
-        see("period", &s::period, {.words = "steps in a plan", .least = 1, .always = true});
+        see("period", &s::steps_per_plan, {.words = "steps in a plan", .least = 1, .always = true});
         see("schedule", &s::schedule, {});
         see("statistics", &s::statistics, {.words = "statistics over", .always = true});
         see("parameters_on", &s::parameters_on, {.words = "parameters on one device"});
@@ -155,8 +158,8 @@ constexpr problem check_counts(const graph_view& g, const strategy_view& s) {
     if (s.micro_batches < 1 || s.micro_batches > samples) {
         return broken(rule::micro_batches_out_of_range, -1, -1, s.micro_batches, samples);
     }
-    if (s.period < 1 || s.period > most_steps) {
-        return broken(rule::period_out_of_range, -1, -1, s.period, most_steps);
+    if (s.steps_per_plan < 1 || s.steps_per_plan > most_steps) {
+        return broken(rule::period_out_of_range, -1, -1, s.steps_per_plan, most_steps);
     }
     return {};
 }
@@ -168,7 +171,7 @@ constexpr problem check_task_count(const strategy_view& s) {
     for (int op = 0; op < s.count; ++op) {
         tasks += 2 * count_shards(s.ops[op]);
     }
-    const index_t times = index_t{s.micro_batches} * s.period;
+    const index_t times = index_t{s.micro_batches} * s.steps_per_plan;
     if (tasks > most_tasks / times) {
         return broken(rule::plan_is_too_large, -1, -1, tasks * times, most_tasks);
     }
@@ -243,7 +246,7 @@ constexpr problem check_layout(const graph_view& g, const strategy_view& s, int 
     if (const problem p = check_synchronization(g, s, sync)) {
         return p;
     }
-    if (const problem p = check_staleness(sync.staleness, sync.staleness == 0 ? 1 : s.period)) {
+    if (const problem p = check_staleness(sync.staleness, sync.staleness == 0 ? 1 : s.steps_per_plan)) {
         return p;
     }
     if (sync.compress.is_on() && devices < 2) {

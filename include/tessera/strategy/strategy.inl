@@ -15,13 +15,13 @@ TESSERA_INLINE strategy_view strategy::view() const {
             micro_batches, schedule.stages > 0 ? &schedule : nullptr,
             statistics,    parameters_on,
             overlap,       sync.is_usual() ? nullptr : &sync,
-            period};
+            steps_per_plan};
 }
 
 TESSERA_INLINE strategy::strategy(const strategy_view& v)
     : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
       statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
-    period = v.period;
+    steps_per_plan = v.steps_per_plan;
     if (v.schedule != nullptr) {
         schedule = *v.schedule;
     }

@@ -46,7 +46,7 @@ struct strategy_view {
     int parameters_on = -1;
     bool overlap = false;
     const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
-    int period = 1;
+    int steps_per_plan = 1;
 };
 
 /// What a strategy that is a type says of every operator, as a constant: its view, but for a schedule and messages,

@@ -46,14 +46,14 @@ struct gradient_slice {
 /// Gradients that travel together. Of those that the same devices hold copies of, cut alike, each member sums all with
 /// one task and updates all with one: one collective, however many they are.
 struct message {
-    exchange how = exchange::sliced;
+    exchange method = exchange::sliced;
     int server = 0; ///< which of the members it is, counted from 0 and around
     std::vector<gradient_slice> slices;
     friend bool operator==(const message& a, const message& b) { return same_fields(a, b); }
 
     template <class See>
     static constexpr void each_field(See&& see) {
-        see("how", &message::how, {});
+        see("how", &message::method, {});
         see("server", &message::server, {});
         see("slices", &message::slices, {});
     }

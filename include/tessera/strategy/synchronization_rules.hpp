@@ -81,8 +81,8 @@ constexpr problem check_modes(const graph_view& g, const strategy_view& s, const
         if (sync.has_messages || sync.shards_parameters || s.parameters_on >= 0) {
             return refuse_with(rule::averages_of_sums, sync.average_every, 0);
         }
-        if (s.period % sync.average_every != 0) {
-            return refuse_with(rule::averages_past_the_period, s.period, sync.average_every);
+        if (s.steps_per_plan % sync.average_every != 0) {
+            return refuse_with(rule::averages_past_the_period, s.steps_per_plan, sync.average_every);
         }
     }
     if (sync.shards_parameters && s.parameters_on >= 0) {
@@ -128,16 +128,16 @@ TESSERA_VECTOR_CONSTEXPR problem check_messages(const graph_view& g, const synch
             if (x.slices < 1 || x.slice < 0 || x.slice >= x.slices) {
                 return detail::broken_gradient(rule::slice_outside_gradient, g, x.parameter, x.slice, x.slices);
             }
-            if (sync.shards_parameters && m.how != exchange::sliced) {
+            if (sync.shards_parameters && m.method != exchange::sliced) {
                 return detail::broken(rule::slices_not_sliced, detail::first_user(g, x.parameter), -1,
-                                      static_cast<index_t>(m.how), 0);
+                                      static_cast<index_t>(m.method), 0);
             }
             if (sync.shards_parameters && x.slices != 1) {
                 return detail::broken(rule::slices_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
             }
-            if (sync.compress != compression::none && m.how != exchange::all_reduce) {
+            if (sync.compress != compression::none && m.method != exchange::all_reduce) {
                 return detail::broken(rule::compression_not_all_reduced, detail::first_user(g, x.parameter), -1,
-                                      static_cast<index_t>(m.how), static_cast<index_t>(exchange::all_reduce));
+                                      static_cast<index_t>(m.method), static_cast<index_t>(exchange::all_reduce));
             }
             if (sync.compress != compression::none && x.slices != 1) {
                 return detail::broken(rule::compression_in_slices, detail::first_user(g, x.parameter), -1, x.slices, 1);
@@ -185,28 +185,28 @@ constexpr problem check_synchronization(const graph_view& g, const strategy_view
 
 /// The rule that averages of parameters break with an optimizer: there would be states of every copy's own, or steps
 /// that are not linear in the gradient.
-constexpr problem check_averages(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    const bool clips = how.clip_norm > 0 || how.clip_value > 0;
-    const bool plain = how.state_count() == 0 && !clips && !how.is_layerwise();
+constexpr problem check_averages(const graph_view& g, const strategy_view& s, const optimizer& update) {
+    const bool clips = update.clip_norm > 0 || update.clip_value > 0;
+    const bool plain = update.state_count() == 0 && !clips && !update.is_layerwise();
     if (s.sync == nullptr || s.sync->average_every == 0 || plain) {
         return {};
     }
     return detail::broken(rule::averages_need_plain_sgd, detail::first_user(g, detail::first_trained(g)), -1,
-                          how.state_count() > 0 ? how.state_count() : 1, 0);
+                          update.state_count() > 0 ? update.state_count() : 1, 0);
 }
 
 /// The bound on staleness by itself, for plans of `period` steps.
-constexpr problem check_staleness(int staleness, int period) {
-    return staleness < 0 || staleness >= period
-               ? problem{rule::staleness_out_of_range, -1, -1, staleness, staleness < 0 ? 0 : period - 1}
+constexpr problem check_staleness(int staleness, int steps_per_plan) {
+    return staleness < 0 || staleness >= steps_per_plan
+               ? problem{rule::staleness_out_of_range, -1, -1, staleness, staleness < 0 ? 0 : steps_per_plan - 1}
                : problem{};
 }
 
-constexpr bool takes_norms(const optimizer& how) { return how.clip_norm > 0 || how.is_layerwise(); }
+constexpr bool takes_norms(const optimizer& update) { return update.clip_norm > 0 || update.is_layerwise(); }
 
 /// The rule that stale gradients break with an optimizer: norms are those of one step.
-constexpr problem check_stale(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    if (s.sync == nullptr || s.sync->staleness == 0 || !takes_norms(how)) {
+constexpr problem check_stale(const graph_view& g, const strategy_view& s, const optimizer& update) {
+    if (s.sync == nullptr || s.sync->staleness == 0 || !takes_norms(update)) {
         return {};
     }
     return detail::broken(rule::staleness_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
@@ -214,8 +214,8 @@ constexpr problem check_stale(const graph_view& g, const strategy_view& s, const
 
 /// The rule that compressed gradients break with an optimizer: norms are taken of slices of what is summed, and here
 /// each device has all of it.
-constexpr problem check_compressed(const graph_view& g, const strategy_view& s, const optimizer& how) {
-    if (s.sync == nullptr || s.sync->compress == compression::none || !takes_norms(how)) {
+constexpr problem check_compressed(const graph_view& g, const strategy_view& s, const optimizer& update) {
+    if (s.sync == nullptr || s.sync->compress == compression::none || !takes_norms(update)) {
         return {};
     }
     return detail::broken(rule::compression_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);

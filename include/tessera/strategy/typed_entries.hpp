@@ -14,7 +14,7 @@ namespace detail {
 /// Fields of a strategy that are numbers, while they are read.
 struct strategy_numbers {
     int micro_batches = 1;
-    int period = 1;
+    int steps_per_plan = 1;
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
     bool overlap = false;
@@ -31,11 +31,13 @@ struct micro_batches {
 };
 /// One plan covers Steps steps.
 template <int Steps>
-struct period {
-    static constexpr detail::says what = detail::says::period;
+struct steps_per_plan {
+    static constexpr detail::says what = detail::says::steps_per_plan;
     static constexpr int pool_size = 0;
-    static constexpr void apply(detail::strategy_numbers& s) { s.period = Steps; }
+    static constexpr void apply(detail::strategy_numbers& s) { s.steps_per_plan = Steps; }
 };
+template <int Steps>
+using period [[deprecated("since 0.3: use steps_per_plan")]] = steps_per_plan<Steps>;
 /// Over which samples batch norms take their statistics.
 template <statistics_over Over>
 struct statistics {

@@ -125,12 +125,12 @@ TESSERA_VECTOR_CONSTEXPR fitted_configuration fit_configuration(const descriptio
     }
     const tensor_layout& out = given[static_cast<std::size_t>(inputs)];
     f.c.partial = given[0].partial;
-    const int copies = layout_of_operand(d, d.output(), f.c, f.pool.data(), held::value).replicate;
+    const int copies = layout_of_operand(d, d.output(), f.c, f.pool.data(), operand_tensor::value).replicate;
     f.c.replicate = out.replicate % copies == 0 ? out.replicate / copies : 1;
     // Where the output's layout has its shards, in the order of the operator's.
     const int shards = f.c.shards();
     f.c.start = 0;
-    const tensor_layout numbered = layout_of_operand(d, d.output(), f.c, f.pool.data(), held::value);
+    const tensor_layout numbered = layout_of_operand(d, d.output(), f.c, f.pool.data(), operand_tensor::value);
     f.c.devices = static_cast<int>(f.pool.size());
     for (int s = 0; s < shards && numbered.count() == out.count(); ++s) {
         for (int i = 0; i < shards; ++i) {
@@ -141,7 +141,7 @@ TESSERA_VECTOR_CONSTEXPR fitted_configuration fit_configuration(const descriptio
     }
     f.c.devices = numbered.count() == out.count() ? f.c.devices : -1;
     for (int i = inputs; i >= 0; --i) {
-        const tensor_layout l = layout_of_operand(d, operand_at(i), f.c, f.pool.data(), held::value);
+        const tensor_layout l = layout_of_operand(d, operand_at(i), f.c, f.pool.data(), operand_tensor::value);
         if (problem p = detail::compare_layouts(given[static_cast<std::size_t>(i)], l, i, i < inputs)) {
             f.refused = p;
             return f;

@@ -124,8 +124,8 @@ struct grouped_optimizer : optimizer {
 /// An optimizer with groups of parameters. A parameter in several groups has the factors of all. Throws tessera::error
 /// for more than most_parameter_groups layers and paths.
 template <class... Groups>
-constexpr grouped_optimizer<Groups...> with_groups(const optimizer& how, const Groups&... groups) {
-    grouped_optimizer<Groups...> made{how};
+constexpr grouped_optimizer<Groups...> with_groups(const optimizer& update, const Groups&... groups) {
+    grouped_optimizer<Groups...> made{update};
     (detail::add_groups(made, groups), ...);
     return made;
 }

@@ -78,7 +78,7 @@ struct named_operand {
 };
 
 /// A Source of layout_of_value: an operand of a layer under a strategy.
-template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, held What>
+template <class Net, class Strategy, class Layer, operand_kind Kind, int Slot, operand_tensor What>
 struct layer_layout {
     using named = named_operand<Net, Strategy::batch, Layer, Kind, Slot>;
     static TESSERA_VECTOR_CONSTEXPR tensor_layout make() {
@@ -110,32 +110,33 @@ struct layer_layout {
 
 /// The layout of what a layer makes: one summand for each shard of its reduction.
 template <class Net, class Strategy, class Layer>
-using layout_of = typename detail::layer_layout<Net, Strategy, Layer, operand_kind::output, 0, held::value>::type;
+using layout_of =
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::output, 0, operand_tensor::value>::type;
 
 /// The layout in which the layer's shards need an input: halos included, and a copy for each shard that reads the same.
 template <class Net, class Strategy, class Layer, int Slot = 0>
 using input_layout_of =
-    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::input, Slot, held::value>::type;
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::input, Slot, operand_tensor::value>::type;
 
 /// The layout of a parameter (0: weights, 1: bias).
 template <class Net, class Strategy, class Layer, int Slot = 0>
 using parameter_layout_of =
-    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, held::value>::type;
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, operand_tensor::value>::type;
 
 /// The layout in which the layer's shards need the gradient of what it makes.
 template <class Net, class Strategy, class Layer>
 using gradient_layout_of =
-    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::output, 0, held::gradient>::type;
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::output, 0, operand_tensor::gradient>::type;
 
 /// The layout of the gradient that the layer makes of an input: a summand for each shard that read the same.
 template <class Net, class Strategy, class Layer, int Slot = 0>
 using input_gradient_layout_of =
-    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::input, Slot, held::gradient>::type;
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::input, Slot, operand_tensor::gradient>::type;
 
 /// The layout of the gradient that the layer makes of a parameter.
 template <class Net, class Strategy, class Layer, int Slot = 0>
 using parameter_gradient_layout_of =
-    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, held::gradient>::type;
+    typename detail::layer_layout<Net, Strategy, Layer, operand_kind::parameter, Slot, operand_tensor::gradient>::type;
 
 } // namespace tessera
 

@@ -21,7 +21,7 @@ enum class says : std::uint8_t {
     parameters_on,
     overlap,
     synchronization,
-    period,
+    steps_per_plan,
     precision,
 };
 inline constexpr int kinds_of_entries = 11;

@@ -35,7 +35,7 @@ struct strategy_storage {
                 numbers.parameters_on,
                 numbers.overlap,
                 nullptr,
-                numbers.period};
+                numbers.steps_per_plan};
     }
 };
 

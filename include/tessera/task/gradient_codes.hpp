@@ -66,11 +66,11 @@ void take_largest(const float* g, float* r, index_t n, index_t k, std::byte* to,
 
 /// Writes what a device sends of `n` elements of a gradient to `words`; `residual` is what it has left out so far, and
 /// then what it leaves out now; `room` has compression_setting::scratch_bytes().
-void compress(const compression_setting& how, const float* gradient, float* residual, index_t n, std::byte* words,
+void compress(const compression_setting& compress, const float* gradient, float* residual, index_t n, std::byte* words,
               std::int32_t* room);
 
 /// Adds to `sum` what words say of `n` elements of a gradient.
-void add_decompressed(const compression_setting& how, const std::byte* words, float* sum, index_t n);
+void add_decompressed(const compression_setting& compress, const std::byte* words, float* sum, index_t n);
 
 } // namespace tessera::codes
 

@@ -108,14 +108,14 @@ TESSERA_INLINE void take_largest(const float* g, float* r, index_t n, index_t k,
     }
 }
 
-TESSERA_INLINE void compress(const compression_setting& how, const float* gradient, float* residual, index_t n,
+TESSERA_INLINE void compress(const compression_setting& compress, const float* gradient, float* residual, index_t n,
                              std::byte* words, std::int32_t* room) {
-    const index_t blocks = how.blocks(n);
-    const auto elements = [&](index_t block) { return std::min<index_t>(how.block, n - block * how.block); };
-    switch (how.how) {
+    const index_t blocks = compress.blocks(n);
+    const auto elements = [&](index_t block) { return std::min<index_t>(compress.block, n - block * compress.block); };
+    switch (compress.how) {
     case compression::eight_bits:
         for (index_t b = 0; b < blocks; ++b) {
-            const index_t first = b * how.block;
+            const index_t first = b * compress.block;
             write(words, b, quantize(gradient + first, residual + first, elements(b), words + 4 * blocks + first));
         }
         break;
@@ -123,7 +123,7 @@ TESSERA_INLINE void compress(const compression_setting& how, const float* gradie
         std::byte* const bits = words + 8 * blocks;
         std::memset(bits, 0, static_cast<std::size_t>((n + 31) / 32 * 4));
         for (index_t b = 0; b < blocks; ++b) {
-            const index_t first = b * how.block;
+            const index_t first = b * compress.block;
             const two_means m = take_signs(gradient + first, residual + first, elements(b), bits, first);
             write(words, 2 * b, m.positive);
             write(words, 2 * b + 1, m.negative);
@@ -131,21 +131,22 @@ TESSERA_INLINE void compress(const compression_setting& how, const float* gradie
         break;
     }
     case compression::top_k:
-        take_largest(gradient, residual, n, how.kept(n), words, room);
+        take_largest(gradient, residual, n, compress.kept(n), words, room);
         break;
     case compression::none:
         break;
     }
 }
 
-TESSERA_INLINE void add_decompressed(const compression_setting& how, const std::byte* words, float* sum, index_t n) {
-    const index_t blocks = how.blocks(n);
-    switch (how.how) {
+TESSERA_INLINE void add_decompressed(const compression_setting& compress, const std::byte* words, float* sum,
+                                     index_t n) {
+    const index_t blocks = compress.blocks(n);
+    switch (compress.how) {
     case compression::eight_bits:
         for (index_t b = 0; b < blocks; ++b) {
             const auto scale = read<float>(words, b);
-            const index_t end = std::min(n, (b + 1) * how.block);
-            for (index_t i = b * how.block; i < end; ++i) {
+            const index_t end = std::min(n, (b + 1) * compress.block);
+            for (index_t i = b * compress.block; i < end; ++i) {
                 sum[i] += scale * static_cast<float>(read<std::int8_t>(words + 4 * blocks, i));
             }
         }
@@ -154,15 +155,15 @@ TESSERA_INLINE void add_decompressed(const compression_setting& how, const std::
         for (index_t b = 0; b < blocks; ++b) {
             const auto positive = read<float>(words, 2 * b);
             const auto negative = read<float>(words, 2 * b + 1);
-            const index_t end = std::min(n, (b + 1) * how.block);
-            for (index_t i = b * how.block; i < end; ++i) {
+            const index_t end = std::min(n, (b + 1) * compress.block);
+            for (index_t i = b * compress.block; i < end; ++i) {
                 const auto word = read<std::uint32_t>(words + 8 * blocks, i / 32);
                 sum[i] += (word >> static_cast<unsigned>(i % 32) & 1U) != 0 ? positive : negative;
             }
         }
         break;
     case compression::top_k: {
-        const index_t k = how.kept(n);
+        const index_t k = compress.kept(n);
         for (index_t i = 0; i < k; ++i) {
             const index_t which = read<std::uint32_t>(words, i);
             if (which < n) { // of words that nobody has written: a task that is timed by itself

@@ -175,15 +175,15 @@ TEST_CASE("no computation waits for gradients on their way: sums and updates hav
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             if (k != nullptr && k->which == &ts::cuda::kernels::sgd_update) {
                 ++updates;
-                CHECK(stream.beside);
-            } else if (stream.device >= 0 && !stream.beside) {
+                CHECK(stream.side_stream);
+            } else if (stream.device >= 0 && !stream.side_stream) {
                 for (const ts::cuda::call_wait& w : c.waits) {
                     CHECK(
                         x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
                             .device == stream.device);
                     CHECK(
                         !x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
-                             .beside);
+                             .side_stream);
                 }
             }
         }
@@ -349,7 +349,7 @@ TEST_CASE("what is carried between GPUs counts as what it repeats, and as nothin
         for (int other = 0; other < static_cast<int>(x.p.tiles.size()); ++other) {
             const ts::tile& a = x.p.tiles[static_cast<std::size_t>(origin)];
             const ts::tile& b = x.p.tiles[static_cast<std::size_t>(other)];
-            if (b.origin < 0 && b.kind == a.kind && b.tensor == a.tensor && !(b.region == a.region) && b.part >= 0) {
+            if (b.origin < 0 && b.kind == a.kind && b.tensor == a.tensor && !(b.region == a.region) && b.summand >= 0) {
                 x.p.tiles[i].origin = other;
                 ++repeated;
                 refused += ts::verify(g.view(), x.p).text.find("every part") != std::string::npos ? 1 : 0;
@@ -537,24 +537,24 @@ TEST_CASE("a task that does not count its loss, or changes something by less tha
         std::vector<int> own; // counts of single devices
         for (int i = 0; i < static_cast<int>(x.p.tiles.size()); ++i) {
             const ts::tile& a = x.p.tiles[static_cast<std::size_t>(i)];
-            if (a.kind == ts::tile_kind::scalar && a.tensor < 0 && a.part >= 0) {
+            if (a.kind == ts::tile_kind::scalar && a.tensor < 0 && a.summand >= 0) {
                 own.push_back(i);
             }
         }
         const auto is_refused = [&](ts::task& t, int flag) {
-            const int right = std::exchange(t.flag, flag);
+            const int right = std::exchange(t.nonfinite_count, flag);
             const std::string text = ts::verify(g.view(), x.p).text;
-            t.flag = right;
+            t.nonfinite_count = right;
             ++tried;
             CHECK(text.find("does not count its loss") != std::string::npos);
         };
         for (ts::task& t : x.p.tasks) {
-            if (t.flag < 0) {
+            if (t.nonfinite_count < 0) {
                 continue;
             }
             is_refused(t, -1);
             for (const int count : own) { // of one device, or of another
-                t.flag != count ? is_refused(t, count) : void();
+                t.nonfinite_count != count ? is_refused(t, count) : void();
             }
         }
     }

@@ -10,8 +10,8 @@
 using namespace test_support;
 
 TEST_CASE("fused networks train on the CUDA backend as others do") {
-    const fusion_findings found = hold_fused(3000, 12, 1e-4, [](const ts::optimizer& how, std::uint64_t) {
-        return emulated_backend(how, gpu_placement(8, 0));
+    const fusion_findings found = hold_fused(3000, 12, 1e-4, [](const ts::optimizer& update, std::uint64_t) {
+        return emulated_backend(update, gpu_placement(8, 0));
     });
     for (const std::string& w : found.wrong) {
         FAIL_CHECK(w);

@@ -115,9 +115,9 @@ struct running {
     ts::workers threads;
     ts::session<emulated_backend> session;
 
-    running(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how, int placed)
-        : backend(how, gpu_placement(devices, placed)), threads(devices),
-          session(g, s, devices, how, {.seed = 3}, backend, threads) {}
+    running(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& update, int placed)
+        : backend(update, gpu_placement(devices, placed)), threads(devices),
+          session(g, s, devices, update, {.seed = 3}, backend, threads) {}
 
     std::vector<std::vector<float>> parameters(const ts::graph_view& g) const {
         std::vector<std::vector<float>> all;
@@ -138,11 +138,12 @@ batch_data spoiled(batch_data data, const ts::graph_view& g, int sample) {
 }
 
 /// Steps on batches of which one sample is bad, each sample in turn, leave nothing behind.
-void hold_refused(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& how, int placed) {
+void hold_refused(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& update,
+                  int placed) {
     const batch_data first(g, 1);
     const auto samples = static_cast<int>(g.tensors[0].extents[0]);
-    running seen(g, s, devices, how, placed);
-    running spared(g, s, devices, how, placed);
+    running seen(g, s, devices, update, placed);
+    running spared(g, s, devices, update, placed);
     CHECK(seen.session.step(first.inputs) == spared.session.step(first.inputs));
     for (int i = 0; i < samples; ++i) {
         const batch_data bad = spoiled(first, g, i);
@@ -208,8 +209,8 @@ TEST_CASE("every update and all running statistics take the count of losses that
             if (changes) {
                 CHECK((k->which == &id::sgd_update ? k->numbers.as<id::step_numbers>().has_flag
                                                    : k->numbers.as<id::running_numbers>().has_flag) == 1);
-                REQUIRE(t.flag >= 0);
-                CHECK(c.memory.back().tile == t.flag);
+                REQUIRE(t.nonfinite_count >= 0);
+                CHECK(c.memory.back().tile == t.nonfinite_count);
                 CHECK(!c.memory.back().write);
             }
             counted += k != nullptr && k->which == &id::count_not_finite ? 1 : 0;

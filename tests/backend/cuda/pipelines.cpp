@@ -17,7 +17,7 @@ using namespace test_support;
 TEST_CASE("random pipelines give the numbers of one device, on one GPU and on several, twice the same bits") {
     const pipeline_coverage seen = hold_pipelines(
         strategy_count(2),
-        [](const ts::optimizer& how, int run) { return emulated_backend(how, gpu_placement(4, run % 3)); },
+        [](const ts::optimizer& update, int run) { return emulated_backend(update, gpu_placement(4, run % 3)); },
         allowed_rounding_with_adam);
     CHECK(seen.schedules.size() >= 4);
 }

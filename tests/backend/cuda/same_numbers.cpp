@@ -19,8 +19,9 @@ using namespace test_support;
 } // namespace
 
 TEST_CASE("random strategies give the numbers of one device, on one GPU and on several") {
-    hold_strategies(strategy_count(2),
-                    [](const ts::optimizer& how, int run) { return emulated_backend(how, gpu_placement(8, run % 3)); });
+    hold_strategies(strategy_count(2), [](const ts::optimizer& update, int run) {
+        return emulated_backend(update, gpu_placement(8, run % 3));
+    });
 }
 
 TEST_CASE("data parallel updates by reduce-scatter and all-gather give the same numbers, in any order of the streams") {

@@ -39,7 +39,7 @@ TEST_CASE("every policy gives the numbers of one device, on one GPU and on sever
             sweep_check().hold(c, devices, r, allowed_rounding);
         }
         s.sync = {};
-        s.period = 2;
+        s.steps_per_plan = 2;
         const auto make = [](const ts::optimizer& o) { return emulated_backend(o, gpu_placement(4, 0)); };
         CHECK(expected.run(s, devices, make).failure.find("plans of one step") != std::string::npos);
     }

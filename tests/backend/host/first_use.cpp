@@ -49,11 +49,11 @@ ts::compute_call call_of(const ts::description& d, const ts::op_attributes& attr
 /// All passes of an operator with one nest: forward, gradients of its inputs, of its parameters.
 std::vector<ts::compute_call> passes_of(const ts::description& d, const ts::op_attributes& attributes) {
     std::vector<ts::compute_call> all = {call_of(d, attributes, ts::pass::forward, 0)};
-    const bool trains = d.find_operand(ts::operand_kind::parameter) >= 0;
+    const bool for_training = d.find_operand(ts::operand_kind::parameter) >= 0;
     const std::uint32_t inputs = ts::gradients_of(d, 0, true);
     const std::uint32_t others = ts::gradients_of(d, 0, false);
     if (inputs != 0) {
-        all.push_back(call_of(d, attributes, trains ? ts::pass::backward_input : ts::pass::backward, inputs));
+        all.push_back(call_of(d, attributes, for_training ? ts::pass::backward_input : ts::pass::backward, inputs));
     }
     if (others != 0) {
         all.push_back(call_of(d, attributes, ts::pass::backward_weight, others));

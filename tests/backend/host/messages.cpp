@@ -30,17 +30,18 @@ struct trained {
     ts::host::backend backend;
     ts::workers threads{devices};
     host_session it;
-    trained(const ts::graph_view& g, bool fused, const ts::optimizer& how)
-        : backend(how), it(g, in_messages(g, fused), devices, how, {}, backend, threads) {}
+    trained(const ts::graph_view& g, bool fused, const ts::optimizer& update)
+        : backend(update), it(g, in_messages(g, fused), devices, update, {}, backend, threads) {}
 
     /// Passes of every task that updates several parameters.
-    std::vector<std::size_t> passes(const ts::optimizer& how) const {
+    std::vector<std::size_t> passes(const ts::optimizer& update) const {
         std::vector<std::size_t> all;
         const ts::plan& p = it.training_plan();
         for (const ts::task& t : p.tasks) {
             if (t.kind() == ts::task_kind::update && !t.params().parts.empty()) {
                 all.push_back(
-                    ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), how).passes());
+                    ts::host::detail::message_job(p, t, it.graph_of(), it.training_executor().memory(), update)
+                        .passes());
             }
         }
         return all;

@@ -18,7 +18,7 @@ TEST_CASE("small networks of the zoo train, with the numbers of one device") {
     coverage seen;
     const int strategies = strategy_count(1);
     const bool all = strategies > 1;
-    const auto make = [](const ts::optimizer& how) { return ts::host::backend(how); };
+    const auto make = [](const ts::optimizer& update) { return ts::host::backend(update); };
     int number_of_network = 0;
     for (const small_network& n : small_networks) {
         ++number_of_network;

@@ -24,11 +24,11 @@ const ts::graph& mlp() {
     return g;
 }
 
-ts::plan planned(int period = 1) {
+ts::plan planned(int steps_per_plan = 1) {
     const ts::graph_view g = mlp().view();
     ts::strategy s = test_support::data_parallel(
         g, 3, ts::schedule::eight_bit_gradients(ts::schedule::gradients_of(g), 64, {400, 100}));
-    s.period = period;
+    s.steps_per_plan = steps_per_plan;
     return test_support::planned(g, s, 3);
 }
 
@@ -74,12 +74,12 @@ TEST_CASE("compressed gradients: plans of random strategies are sound, and compr
         s.sync.sum_at = i % 4 == 3 ? ts::sync_time::after_backward : ts::sync_time::ready;
         s.sync.update_at = i % 4 == 2 ? ts::sync_time::after_backward : ts::sync_time::ready;
         s.overlap = i % 5 == 1;
-        s.period = i % 7 == 1 ? 2 : 1;
+        s.steps_per_plan = i % 7 == 1 ? 2 : 1;
         const ts::plan p = test_support::planned(g.view(), s, devices);
         for (const ts::task& t : p.tasks) {
             codes += t.kind() == ts::task_kind::decompress ? 1 : 0;
             whole +=
-                t.kind() == ts::task_kind::update && t.params().how == ts::exchange::sliced && t.params().slices > 1
+                t.kind() == ts::task_kind::update && t.params().method == ts::exchange::sliced && t.params().slices > 1
                     ? 1
                     : 0;
         }

@@ -27,10 +27,10 @@ struct subject {
     ts::plan p;
 };
 
-subject made(ts::graph network, const ts::strategy& s, int devices, const ts::optimizer& how) {
-    subject x{static_cast<ts::graph&&>(network), how, {}};
+subject made(ts::graph network, const ts::strategy& s, int devices, const ts::optimizer& update) {
+    subject x{static_cast<ts::graph&&>(network), update, {}};
     ts::lower_options o;
-    o.update = how;
+    o.update = update;
     x.p = test_support::planned(x.network.view(), s, devices, o);
     return x;
 }
@@ -71,7 +71,7 @@ void forget(ts::plan& p, int norm, bool by_all) {
         t.reads.erase(here);
         t.mutable_params().layer_norms.erase(
             std::find(t.params().layer_norms.begin(), t.params().layer_norms.end(), norm));
-        for (ts::task_part& x : t.mutable_params().parts) {
+        for (ts::task_parameter& x : t.mutable_params().parts) {
             x.reads -= x.reads > place ? 1 : 0;
         }
         if (!by_all) {

@@ -43,16 +43,16 @@ TEST_CASE(
     for (const int devices : {2, 3}) {
         for (const auto& averaged : {std::pair{1, 1}, {1, 2}, {2, 2}, {2, 4}}) {
             const int every = averaged.first; // clang 14 captures no structured bindings
-            const int period = averaged.second;
+            const int steps_per_plan = averaged.second;
             ts::strategy s = test_support::data_parallel(g, devices, ts::schedule::parameter_average(every));
-            s.period = period;
+            s.steps_per_plan = steps_per_plan;
             const ts::plan good = test_support::planned(g, s, devices, o); // verified
             CAPTURE(devices);
             CAPTURE(every);
-            CAPTURE(period);
+            CAPTURE(steps_per_plan);
             int refused = 0;
             for (int parameter = 0; parameter < g.parameter_count; ++parameter) {
-                for (int step = every - 1; step < period; step += every) {
+                for (int step = every - 1; step < steps_per_plan; step += every) {
                     const ts::plan p = without_averages(good, parameter, step);
                     REQUIRE(p.tasks.size() == good.tasks.size() - at(devices));
                     const std::string text = ts::verify(g, p).text;
@@ -63,7 +63,7 @@ TEST_CASE(
                     ++refused;
                 }
             }
-            CHECK(refused == g.parameter_count * period / every);
+            CHECK(refused == g.parameter_count * steps_per_plan / every);
         }
     }
 }

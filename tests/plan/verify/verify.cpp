@@ -535,7 +535,7 @@ TEST_CASE("more transfers than a word has bits: P3's order is known to the last,
     const ts::graph g = ts::describe<test_networks::mlp::network>(6);
     ts::strategy s = test_support::data_parallel(g.view(), 2, {});
     s.sync = ts::schedule::p3(ts::schedule::gradients_of(g.view()), {2, 10});
-    s.period = 2;
+    s.steps_per_plan = 2;
     ts::plan p = ts::lower(g.view(), s.view(), 2, {});
     ts::finish(g.view(), p); // verifies
     const auto queued =

@@ -98,8 +98,8 @@ std::vector<index_t> edge_bound(const ts::graph_view& g, const ts::strategy& s, 
 }
 
 /// Bytes that all shards hold.
-index_t held_by_all(const ts::graph_view& g, const ts::strategy& s) {
-    const search::held_bytes held(g, 0);
+index_t resident_in_all(const ts::graph_view& g, const ts::strategy& s) {
+    const search::resident_bytes held(g, 0);
     index_t all = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const ts::description d = g.describe(op);
@@ -170,7 +170,7 @@ TEST_CASE("what is kept for the next strategy of a network changes no bound") {
     const ts::graph_view view = g.view();
     ts::machine on = uniform(3);
     // No limit, enough for what holds no parameter twice, and for all.
-    const index_t least = held_by_all(view, search::single_device(view)) / 3 + 1;
+    const index_t least = resident_in_all(view, search::single_device(view)) / 3 + 1;
     for (const index_t capacity : {index_t{0}, least, 2 * least}) {
         on.capacity = capacity;
         search::strategy_bounds bounds(view, on);
@@ -228,7 +228,7 @@ TEST_CASE("the bound of a small network, against all strategies of two devices")
 TEST_CASE("memory makes the bound higher, where the strategy fits") {
     const ts::graph g = ts::describe<tiny>(4096); // so that data parallel, with a copy of all parameters each, is best
     ts::machine on = uniform(4);
-    const auto all_of = [&](const ts::strategy& how) { return held_by_all(g.view(), how); };
+    const auto all_of = [&](const ts::strategy& how) { return resident_in_all(g.view(), how); };
     const ts::strategy one = search::single_device(g.view());
     const ts::strategy copies = search::data_parallel(g.view(), 4);
     REQUIRE(all_of(one) < all_of(copies));

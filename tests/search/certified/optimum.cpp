@@ -71,7 +71,7 @@ TEST_CASE("the optimum equals the cheapest of all choices at every limit of memo
     const ts::graph g = ts::describe<tiny>(16);
     const ts::cluster free = linked(4, 0);
     const auto problem = search::make_optcnn_problem(g.view(), free);
-    const auto usages = search::detail::most_held(g.view(), problem, 2);
+    const auto usages = search::detail::most_resident(g.view(), problem, 2);
     const auto all = all_choices(problem, usages);
     REQUIRE(all.size() > 50);
     search::cost_t before = search::forbidden;
@@ -117,7 +117,7 @@ TEST_CASE(
     CHECK(search::fits(g.view(), linked(4, used * 110 / 100, 400), roomy.best));
     const auto problem = search::make_optcnn_problem(g.view(), linked(4, 0, 400));
     const search::modelled_choice less =
-        search::solve_modelled(problem.costs, search::detail::most_held(g.view(), problem, 0), used * 99 / 100);
+        search::solve_modelled(problem.costs, search::detail::most_resident(g.view(), problem, 0), used * 99 / 100);
     CHECK(less.cost > one.model.cost);
     CHECK(less.used <= used * 99 / 100);
     // By the model it would fit, but what is gathered comes on top: the next best is tried, then what needs little, and
@@ -150,7 +150,7 @@ TEST_CASE("too little memory is refused with what would do") {
     const ts::graph g = ts::describe<tiny>(16);
     const auto problem = search::make_optcnn_problem(g.view(), linked(4, 0));
     std::int64_t least = 0; // which the plan needs more than
-    for (const auto& u : search::detail::most_held(g.view(), problem, 0)) {
+    for (const auto& u : search::detail::most_resident(g.view(), problem, 0)) {
         least += *std::min_element(u.begin(), u.end());
     }
     const ts::index_t would_do = told(g.view(), least - 1);

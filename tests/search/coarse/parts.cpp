@@ -120,8 +120,8 @@ TEST_CASE("parts: renumbered and repeated strategies keep what else a strategy s
     const ts::strategy old = search::in_old_numbers(g.view(), s, order);
     CHECK(old.parameters_on == order[5]);
     const auto same_else = [&](const ts::strategy& a) {
-        return a.micro_batches == 2 && a.period == s.period && a.overlap && a.statistics == s.statistics &&
-               a.sync == s.sync;
+        return a.micro_batches == 2 && a.steps_per_plan == s.steps_per_plan && a.overlap &&
+               a.statistics == s.statistics && a.sync == s.sync;
     };
     CHECK(same_else(old));
     CHECK(ts::change_of(old, 0).pool == std::vector<ts::index_t>{10, 30, 50, order[3], order[1], order[8], order[12]});

@@ -84,7 +84,7 @@ void all_stages(int ops, int stages, std::vector<int>& stage, const Use& use) {
 std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on, const search::fit_options& o) {
     std::vector<outcome> all;
     const auto add = [&](ts::strategy s, int members) { // devices that may share parameters
-        s.period = o.period;
+        s.steps_per_plan = o.steps_per_plan;
         all.push_back(outcome_of(g, on, s, o.lowering));
         const schedule::worker_speed speed{0.6, 0.1}; // machine_of()'s
         for (std::size_t k = 0; k < o.policies.size() && members > 1; ++k) {
@@ -267,14 +267,14 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     usual.simulations = 32;
     usual.refinements = 16;
     const ts::cluster on = machine_of(2);
-    whole.period = 2;
+    whole.steps_per_plan = 2;
     const std::vector<outcome> pairs = all_outcomes(g, on, whole);
     const search::fit_result pair = search::fit(g, on, whole);
     const auto shorter = [](const outcome& a, const outcome& b) { return a.step < b.step; };
     CHECK(pair.row.step == std::min_element(pairs.begin(), pairs.end(), shorter)->step / 2);
     MESSAGE("two steps without a barrier: " << pair.row.step << " ns each (" << search::to_text(g, pair.row.how)
                                             << ")");
-    whole.period = 1;
+    whole.steps_per_plan = 1;
     std::vector<outcome> all = all_outcomes(g, on, whole);
     std::sort(all.begin(), all.end(), shorter);
     index_t least = INT64_MAX;
@@ -334,19 +334,19 @@ TEST_CASE("policies are a choice of fit(): the fastest of a small space with all
     // Without a barrier between steps a step takes its share of the plan, and less than with one.
     o.simulations = 64;
     const search::fit_result barrier = search::fit(heavy.view(), four, o);
-    o.period = 3;
+    o.steps_per_plan = 3;
     const search::fit_result none = search::fit(heavy.view(), four, o);
-    CHECK(none.best.period == 3);
+    CHECK(none.best.steps_per_plan == 3);
     CHECK(none.row.step == outcome_of(heavy.view(), four, none.best, o.lowering).step / 3);
     CHECK(none.row.step < barrier.row.step);
     MESSAGE("a step takes " << barrier.row.step << " ns (" << search::to_text(heavy.view(), barrier.row.how)
                             << "), without a barrier " << none.row.step << " ns ("
                             << search::to_text(heavy.view(), none.row.how) << ")");
-    o.period = 1;
+    o.steps_per_plan = 1;
 
     // Where devices copy in turn, lists of communication are tried too.
     ts::device_graph host = four.graph();
-    host.classes[0].copies_in_turn = true;
+    host.classes[0].serial_copies = true;
     const search::fit_result overlapped = search::fit(heavy.view(), ts::cluster(host), o);
     CHECK(overlapped.considered == 2 * (1 + 11));
     CHECK(std::any_of(overlapped.rows.begin(), overlapped.rows.end(),

@@ -362,7 +362,7 @@ TEST_CASE(
     "mcmc: where devices copy in turn, what is returned costs what its finished plan takes, and no start costs less") {
     ts::machine threads = ts::machines::host(3);
     ts::device_graph host = ts::fully_linked(threads);
-    host.classes[0].copies_in_turn = true;
+    host.classes[0].serial_copies = true;
     const ts::cluster on(host);
     const auto finished = [&](const ts::graph_view& g, const ts::strategy& s) {
         ts::plan p = ts::lower(g, s.view(), on.devices());

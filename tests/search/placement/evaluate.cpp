@@ -141,7 +141,7 @@ TEST_CASE("graphs that are not sound are refused by node or edge") {
     CHECK(contains(message([](auto& g) { g.nodes[2].times = {}; }), "has no times"));
     CHECK(contains(message([](auto& g) { g.nodes[2].times = {{1, 1}, {1, 1}}; }), "times for 2 kinds of devices"));
     CHECK(contains(message([](auto& g) { g.nodes[2].times = {{sp::unsupported, sp::unsupported}}; }), "on no kind"));
-    CHECK(contains(message([](auto& g) { g.nodes[2].held_bytes = -5; }), "bytes that are held -5"));
+    CHECK(contains(message([](auto& g) { g.nodes[2].resident_bytes = -5; }), "bytes that are held -5"));
     CHECK(contains(message([](auto& g) {
                        g.nodes.pop_back();
                        g.edges.pop_back();

@@ -54,7 +54,7 @@ inline sp::cost_graph small_graph(std::mt19937& random, int nodes, int classes, 
             n.times.push_back({least + below(random, 9), least + below(random, 9)});
         }
         n.output_bytes = least + below(random, 6);
-        n.held_bytes = below(random, 10);
+        n.resident_bytes = below(random, 10);
         g.nodes.push_back(n);
     }
     std::vector<int> names(static_cast<std::size_t>(nodes)); // edges need not lead from lower to higher numbers
@@ -230,7 +230,7 @@ private:
                             last = std::max(last, items_.at(reader).done);
                         }
                     }
-                    sum += here ? g_.nodes[static_cast<std::size_t>(v)].held_bytes : 0;
+                    sum += here ? g_.nodes[static_cast<std::size_t>(v)].resident_bytes : 0;
                     sum += first.start <= now && now < last ? g_.nodes[static_cast<std::size_t>(v)].output_bytes : 0;
                 }
                 peak.back() = std::max(peak.back(), sum);

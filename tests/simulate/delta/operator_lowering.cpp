@@ -28,7 +28,7 @@ std::vector<ts::index_t> numbers_of(const sim::operator_lowering& x) {
         all.insert(all.end(), list.begin(), list.end());
     };
     for (const ts::tile& t : x.tiles()) {
-        all.insert(all.end(), {t.tensor, t.device, t.alias, t.part, t.region.volume()});
+        all.insert(all.end(), {t.tensor, t.device, t.alias, t.summand, t.region.volume()});
     }
     for (int f = 0; f < x.fragment_count(); ++f) {
         for (const ts::task& t : x.part(f).tasks) {

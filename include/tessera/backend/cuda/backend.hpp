@@ -170,7 +170,7 @@ public:
 private:
     struct device_state {
         stream_handle stream;
-        stream_handle beside; ///< made at first use, as is its event
+        stream_handle side_stream; ///< made at first use, as is its event
         event_handle step_is_there;
         cudnn_handle cudnn;
         device_pointer step;
@@ -198,13 +198,13 @@ private:
 
     /// A plan's algorithms and workspaces are rank 0's: it measures what it does not know, and all others take what it
     /// knows.
-    void take_algorithms_of_first(const plan& p, const graph_view& g, const list_options& how);
+    void take_algorithms_of_first(const plan& p, const graph_view& g, const list_options& options);
 
     gpu_state& state_of(int gpu);
 
     cudaStream_t nccl_stream(int gpu);
 
-    cudaStream_t stream_beside(int device);
+    cudaStream_t side_stream_of(int device);
 
     /// Of a device of this process, made at first use with those before it.
     const device_tools& tools_of(int device);

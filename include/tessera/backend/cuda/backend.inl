@@ -140,8 +140,8 @@ TESSERA_INLINE void backend::load(const plan& p, const graph_view& g, const addr
     for (const call_stream& stream : list.streams) {
         setting.streams.push_back(!placed_.numbers.owns(stream.gpu) ? nullptr
                                   : stream.device < 0               ? nccl_stream(placed_.numbers.local(stream.gpu))
-                                  : stream.beside                   ? stream_beside(stream.device)
-                                                  : tools_[static_cast<std::size_t>(stream.device)].stream);
+                                  : stream.side_stream              ? side_stream_of(stream.device)
+                                                       : tools_[static_cast<std::size_t>(stream.device)].stream);
     }
     std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
     programs_.push_back(std::make_unique<program>(std::move(list), where, std::move(setting), tools_, communicators_));
@@ -165,11 +165,11 @@ TESSERA_INLINE void backend::begin_run(const addresses& where, const run_state& 
         check(cudaMemcpyAsync(tools_[d].step, devices_[d]->pinned_step.get(), sizeof(step_values),
                               cudaMemcpyHostToDevice, tools_[replays ? 0 : d].stream),
               "cudaMemcpyAsync");
-        if (devices_[d]->beside.get() != nullptr &&
+        if (devices_[d]->side_stream.get() != nullptr &&
             !replays) { // updates read them there (a graph's streams follow the first)
             const current_gpu current(tools_[d].gpu);
             check(cudaEventRecord(devices_[d]->step_is_there.get(), tools_[d].stream), "cudaEventRecord");
-            check(cudaStreamWaitEvent(devices_[d]->beside.get(), devices_[d]->step_is_there.get(), 0),
+            check(cudaStreamWaitEvent(devices_[d]->side_stream.get(), devices_[d]->step_is_there.get(), 0),
                   "cudaStreamWaitEvent");
         }
     }
@@ -307,14 +307,14 @@ TESSERA_INLINE cudaStream_t backend::nccl_stream(int gpu) {
     return s.nccl.get();
 }
 
-TESSERA_INLINE cudaStream_t backend::stream_beside(int device) {
+TESSERA_INLINE cudaStream_t backend::side_stream_of(int device) {
     device_state& d = *devices_[static_cast<std::size_t>(device)];
-    if (d.beside.get() == nullptr) {
+    if (d.side_stream.get() == nullptr) {
         const current_gpu current(gpu_of(device));
-        d.beside = make_stream(true); // others wait for what it does
+        d.side_stream = make_stream(true); // others wait for what it does
         d.step_is_there = make_event();
     }
-    return d.beside.get();
+    return d.side_stream.get();
 }
 
 TESSERA_INLINE const device_tools& backend::tools_of(int device) {

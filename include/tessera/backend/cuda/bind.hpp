@@ -6,8 +6,8 @@
 
 #include "tessera/backend/cuda/calls/call_list.hpp"
 #include "tessera/backend/cuda/calls/contain.hpp"
-#include "tessera/backend/cuda/calls/flags.hpp"
 #include "tessera/backend/cuda/calls/merge.hpp"
+#include "tessera/backend/cuda/calls/nonfinite_counts.hpp"
 #include "tessera/plan/scratch.hpp"
 #include "tessera/plan/streams.hpp"
 

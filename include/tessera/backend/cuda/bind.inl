@@ -11,8 +11,8 @@ namespace tessera::cuda::detail {
 
 TESSERA_INLINE void binder::run() {
     issue_from_one_list(p_);
-    if (p_.period > 1) {
-        throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.period) +
+    if (p_.steps_per_plan > 1) {
+        throw error("tessera: the CUDA backend runs plans of one step, not of " + std::to_string(p_.steps_per_plan) +
                     "; set the strategy's period to 1");
     }
     p_.alignment = gpu_alignment;
@@ -23,7 +23,7 @@ TESSERA_INLINE void binder::run() {
     }
     whole_tiles(p_, g_).run();
     merger(p_, g_).run(o_.fuse);
-    flag_maker(p_, g_).run();
+    nonfinite_counter(p_, g_).run();
     std::vector<task> old = std::move(p_.tasks);
     p_.tasks.clear();
     bool norms_are_there = false;
@@ -113,7 +113,7 @@ TESSERA_INLINE void binder::add_copy(const task& like, int device, int source, i
     t.shard_number = like.shard_number;
     t.micro_batch = like.micro_batch;
     t.step = like.step;
-    t.beside = like.beside;
+    t.side_stream = like.side_stream;
     t.device = device;
     t.reads = {source};
     t.writes = {target};

@@ -255,7 +255,7 @@ TESSERA_INLINE void binder::rewrite_update(task& t) {
     }
     std::size_t read = 0;
     std::size_t write = 0;
-    for (const task_part& x : t.params().parts) {
+    for (const task_parameter& x : t.params().parts) {
         rewrite_update(t, read, at(x.reads), write, at(x.writes), x.state);
         read = at(x.reads);
         write = at(x.writes);

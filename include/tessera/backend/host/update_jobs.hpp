@@ -51,17 +51,17 @@ private:
     std::vector<part> parts_;
 };
 
-kernels::update_formula formula_of(const update_rule& how);
+kernels::update_formula formula_of(const update_rule& update);
 
 /// The numbers that a rule's formula works with in a step, which a ratio of norms may scale.
-kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run,
+kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& update, const run_state& run,
                                                          double trust = 1);
 
 /// Sums gradient contributions over a slice, and updates the slice in all copies of the parameter (or, to clip, only
 /// sums it; or takes the squares that scale the parameter's steps).
 class update_job : public job {
 public:
-    update_job(const plan& p, const task& t, const addresses& where, const update_rule& how);
+    update_job(const plan& p, const task& t, const addresses& where, const update_rule& update);
 
     /// True where all of another job lies right behind this one's, which then does both in one pass.
     bool join(const update_job& next);
@@ -111,7 +111,7 @@ private:
 /// The same for several parameters: one pass over those that lie side by side, in gradients, copies and state alike.
 class message_job : public job {
 public:
-    message_job(const plan& p, const task& t, const graph_view& g, const addresses& where, const optimizer& how);
+    message_job(const plan& p, const task& t, const graph_view& g, const addresses& where, const optimizer& update);
     std::size_t passes() const { return passes_.size(); }
     void run(const run_state& run) override;
 

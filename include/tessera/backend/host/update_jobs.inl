@@ -55,41 +55,41 @@ TESSERA_INLINE bool copy_job::sums_rows() {
     return true;
 }
 
-TESSERA_INLINE kernels::update_formula formula_of(const update_rule& how) {
+TESSERA_INLINE kernels::update_formula formula_of(const update_rule& update) {
     using kernels::update_formula;
-    const bool velocity = how.momentum != 0;
-    switch (how.which) {
+    const bool velocity = update.momentum != 0;
+    switch (update.which) {
     case update_rule::kind::adam:
-        return how.decoupled ? update_formula::adamw : update_formula::adam;
+        return update.decoupled ? update_formula::adamw : update_formula::adam;
     case update_rule::kind::rmsprop:
-        return how.centered ? velocity ? update_formula::rmsprop_centered_momentum : update_formula::rmsprop_centered
-               : velocity   ? update_formula::rmsprop_momentum
-                            : update_formula::rmsprop;
+        return update.centered ? velocity ? update_formula::rmsprop_centered_momentum : update_formula::rmsprop_centered
+               : velocity      ? update_formula::rmsprop_momentum
+                               : update_formula::rmsprop;
     case update_rule::kind::sgd:
         break;
     }
-    if (how.trust == trust_by::gradient) {
-        return !velocity      ? update_formula::lars
-               : how.nesterov ? update_formula::lars_nesterov
-                              : update_formula::lars_momentum;
+    if (update.trust == trust_by::gradient) {
+        return !velocity         ? update_formula::lars
+               : update.nesterov ? update_formula::lars_nesterov
+                                 : update_formula::lars_momentum;
     }
-    return !velocity ? update_formula::sgd : how.nesterov ? update_formula::nesterov : update_formula::momentum;
+    return !velocity ? update_formula::sgd : update.nesterov ? update_formula::nesterov : update_formula::momentum;
 }
 
-TESSERA_INLINE kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& how, const run_state& run,
+TESSERA_INLINE kernels::formulas::update_numbers<float> numbers_of_step(const update_rule& update, const run_state& run,
                                                                         double trust) {
-    const auto settings = settings_in<kernels::formulas::update_settings>(how);
+    const auto settings = settings_in<kernels::formulas::update_settings>(update);
     const double steps = static_cast<double>(run.step) + 1;
-    const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
-    const double rate = run.learning_rate * (how.trust == trust_by::update ? trust : 1);
+    const auto correction = [&](double beta) { return update.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
+    const double rate = run.learning_rate * (update.trust == trust_by::update ? trust : 1);
     auto numbers =
         kernels::formulas::numbers_of<float>(settings, rate, correction(settings.beta1), correction(settings.beta2));
     numbers.trust = static_cast<float>(trust);
     return numbers;
 }
 
-TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addresses& where, const update_rule& how)
-    : how_(how), reduces_(t.kind() == task_kind::reduce), scale_(t.params().scale) {
+TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addresses& where, const update_rule& update)
+    : how_(update), reduces_(t.kind() == task_kind::reduce), scale_(t.params().scale) {
     const bool takes_norms = t.kind() == task_kind::norm;
     const tile& target = p.tiles[static_cast<std::size_t>(takes_norms ? t.reads[0] : t.writes[0])];
     slice_ = target.slices > 1 ? even_part(target.region.volume(), t.params().slices, t.params().slice)

@@ -32,7 +32,7 @@ struct network {
 
     /// Forward, backward, update of running statistics and of the trained parameters on which a loss depends. Returns
     /// the loss before the update: the sum over the network's losses of weight * mean.
-    double train_step(const run_state& run, const optimizer& how);
+    double train_step(const run_state& run, const optimizer& update);
     /// Forward and backward alone: leaves gradients (and running statistics as they were).
     double differentiate(const run_state& run);
     /// Forward with running statistics and without dropout; returns the loss as above.

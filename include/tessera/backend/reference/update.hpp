@@ -25,7 +25,7 @@ TESSERA_UPDATE_FORMULAS(inline)
 namespace detail {
 
 template <class Formula, class Real>
-bool update_by(const update_rule& how, const formulas::update_numbers<double>& n, double gradient_factor,
+bool update_by(const update_rule& update, const formulas::update_numbers<double>& n, double gradient_factor,
                std::span<Real> weights, std::span<const Real> gradients, std::span<Real> states) {
     const std::size_t count = weights.size();
     bool all_finite = true;
@@ -35,12 +35,12 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
             s[k] = static_cast<double>(states[k * count + i]);
         }
         double g = static_cast<double>(gradients[i]) * gradient_factor;
-        g = how.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
-        if (how.prunes && formulas::is_pruned(weights[i])) {
+        g = update.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
+        if (update.prunes && formulas::is_pruned(weights[i])) {
             continue;
         }
         auto result = static_cast<Real>(Formula::step(static_cast<double>(weights[i]), g, s, n));
-        result = how.prunes ? result + Real{} : result;
+        result = update.prunes ? result + Real{} : result;
         bool finite = is_finite(result);
         for (std::size_t k = 0; k < Formula::states; ++k) {
             finite = finite && is_finite(static_cast<Real>(s[k]));
@@ -50,7 +50,7 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
             states[k * count + i] = static_cast<Real>(s[k]);
         }
         weights[i] = finite ? result : weights[i];
-        if (how.average != 0) {
+        if (update.average != 0) {
             Real& average = states[Formula::states * count + i];
             average = static_cast<Real>(static_cast<double>(average) +
                                         n.fading * (static_cast<double>(weights[i]) - static_cast<double>(average)));
@@ -67,37 +67,37 @@ bool update_by(const update_rule& how, const formulas::update_numbers<double>& n
 /// are; false where there is one. `trust` is the ratio of norms that scales the step where the rule asks for one, see
 /// squares_of().
 template <class Real>
-bool update(const update_rule& how, const run_state& run, double gradient_factor, std::span<Real> weights,
+bool update(const update_rule& update, const run_state& run, double gradient_factor, std::span<Real> weights,
             std::span<const Real> gradients, std::span<Real> states, double trust = 1) {
-    const auto settings = settings_in<formulas::update_settings>(how);
+    const auto settings = settings_in<formulas::update_settings>(update);
     const double steps = static_cast<double>(run.step) + 1;
-    const auto correction = [&](double beta) { return how.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
-    const double rate = run.learning_rate * (how.trust == trust_by::update ? trust : 1);
+    const auto correction = [&](double beta) { return update.has_corrections() ? 1 - std::pow(beta, steps) : 1; };
+    const double rate = run.learning_rate * (update.trust == trust_by::update ? trust : 1);
     auto n = formulas::numbers_of<double>(settings, rate, correction(settings.beta1), correction(settings.beta2));
     n.trust = trust;
-    const bool velocity = how.momentum != 0;
+    const bool velocity = update.momentum != 0;
     const auto by = [&]<class Formula>(Formula) {
-        return detail::update_by<Formula>(how, n, gradient_factor, weights, gradients, states);
+        return detail::update_by<Formula>(update, n, gradient_factor, weights, gradients, states);
     };
-    switch (how.which) {
+    switch (update.which) {
     case update_rule::kind::adam:
-        return how.decoupled ? by(formulas::adam_formula<true>()) : by(formulas::adam_formula<false>());
+        return update.decoupled ? by(formulas::adam_formula<true>()) : by(formulas::adam_formula<false>());
     case update_rule::kind::rmsprop:
-        return how.centered ? velocity ? by(formulas::rmsprop_formula<true, true>())
-                                       : by(formulas::rmsprop_formula<true, false>())
+        return update.centered ? velocity ? by(formulas::rmsprop_formula<true, true>())
+                                          : by(formulas::rmsprop_formula<true, false>())
                : velocity ? by(formulas::rmsprop_formula<false, true>())
-                            : by(formulas::rmsprop_formula<false, false>());
+                               : by(formulas::rmsprop_formula<false, false>());
     case update_rule::kind::sgd:
         break;
     }
-    if (how.trust == trust_by::gradient) {
-        return !velocity      ? by(formulas::sgd_formula<false, false, true>())
-               : how.nesterov ? by(formulas::sgd_formula<true, true, true>())
-                              : by(formulas::sgd_formula<true, false, true>());
+    if (update.trust == trust_by::gradient) {
+        return !velocity         ? by(formulas::sgd_formula<false, false, true>())
+               : update.nesterov ? by(formulas::sgd_formula<true, true, true>())
+                                 : by(formulas::sgd_formula<true, false, true>());
     }
-    return !velocity      ? by(formulas::sgd_formula<false, false>())
-           : how.nesterov ? by(formulas::sgd_formula<true, true>())
-                          : by(formulas::sgd_formula<true, false>());
+    return !velocity         ? by(formulas::sgd_formula<false, false>())
+           : update.nesterov ? by(formulas::sgd_formula<true, true>())
+                             : by(formulas::sgd_formula<true, false>());
 }
 
 /// What scales the steps of a whole parameter: sums of squares of its weights and of its gradient, or of what LAMB
@@ -110,22 +110,22 @@ struct layer_squares {
 /// The squares of some of a parameter's weights and of what belongs to them, of elements for which `counts(i)` holds;
 /// arguments as of update().
 template <class Real, class Counts>
-layer_squares squares_of(const update_rule& how, const run_state& run, double gradient_factor,
+layer_squares squares_of(const update_rule& update, const run_state& run, double gradient_factor,
                          std::span<const Real> weights, std::span<const Real> gradients, std::span<const Real> states,
                          Counts&& counts) {
-    const auto settings = settings_in<formulas::update_settings>(how);
+    const auto settings = settings_in<formulas::update_settings>(update);
     const double steps = static_cast<double>(run.step) + 1;
     const auto n = formulas::numbers_of<double>(settings, run.learning_rate, 1 - std::pow(settings.beta1, steps),
                                                 1 - std::pow(settings.beta2, steps));
-    const bool of_update = how.trust == trust_by::update;
+    const bool of_update = update.trust == trust_by::update;
     layer_squares sum;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (!counts(i) || (how.prunes && formulas::is_pruned(weights[i]))) {
+        if (!counts(i) || (update.prunes && formulas::is_pruned(weights[i]))) {
             continue;
         }
         const auto w = static_cast<double>(weights[i]);
         double g = static_cast<double>(gradients[i]) * gradient_factor;
-        g = how.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
+        g = update.clip_value > 0 ? formulas::between(g, -n.limit, n.limit) : g;
         double s[2]{};
         for (std::size_t k = 0; k < 2 && of_update; ++k) {
             s[k] = static_cast<double>(states[k * weights.size() + i]);
@@ -139,7 +139,7 @@ layer_squares squares_of(const update_rule& how, const run_state& run, double gr
 }
 
 /// By how much a parameter's steps are scaled, given the squares of all of it.
-double trust_of(const update_rule& how, const layer_squares& all);
+double trust_of(const update_rule& update, const layer_squares& all);
 
 } // namespace tessera::reference
 

@@ -7,8 +7,8 @@
 
 namespace tessera::reference {
 
-TESSERA_INLINE double trust_of(const update_rule& how, const layer_squares& all) {
-    return formulas::trust_of(settings_in<formulas::update_settings>(how), all.weights, all.measured);
+TESSERA_INLINE double trust_of(const update_rule& update, const layer_squares& all) {
+    return formulas::trust_of(settings_in<formulas::update_settings>(update), all.weights, all.measured);
 }
 
 } // namespace tessera::reference

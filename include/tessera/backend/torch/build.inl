@@ -161,7 +161,7 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
         why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
         values_[at(stage)][t.compute().value[made]] =
             last ? stored(stage, t.device, name, t.compute().value[made]) : name;
-        pieces.push_back({tile_at(t.compute().value[made]).region, t.device, tile_at(t.compute().value[made]).part,
+        pieces.push_back({tile_at(t.compute().value[made]).region, t.device, tile_at(t.compute().value[made]).summand,
                           t.compute().value[made]});
     }
     if (!last) {
@@ -195,7 +195,7 @@ TESSERA_INLINE void builder::exchange_intermediates(int op, int k, const std::ve
                 own.push_back(p);
             }
         }
-        for (const segment& seg : gather_into(own, tile_at(needed).region, t.device, t.device).segments) {
+        for (const segment& seg : copy_recipe_for(own, tile_at(needed).region, t.device, t.device).segments) {
             const piece& from = own[at(seg.source)];
             x.moves.push_back({place(x.sources, {from.device, from.region, from.tile}), to, seg.region});
         }
@@ -212,7 +212,7 @@ TESSERA_INLINE void builder::loss_lines(int op) {
     std::vector<std::pair<box, int>> seen;
     for (const result_piece& x : plan_.results) {
         const tile& t = tile_at(x.tile);
-        const std::pair<box, int> key{t.region, x.part};
+        const std::pair<box, int> key{t.region, x.summand};
         if (x.tensor == tensor && t.micro_batch == 0 && std::find(seen.begin(), seen.end(), key) == seen.end()) {
             seen.push_back(key);
             add_lines(stage_of(op), t.device, "r.loss(" + value(stage_of(op), x.tile) + ", " + text_of(factor) + ")");
@@ -253,7 +253,7 @@ TESSERA_INLINE void builder::add_buckets() {
             order, [&](const message* a, const message* b) { return first_user_of(*a) < first_user_of(*b); });
     }
     for (const message* m : order) {
-        bucket_table b{to_text(m->how), m->server, {}};
+        bucket_table b{to_text(m->method), m->server, {}};
         for (const gradient_slice& x : m->slices) {
             b.parts.push_back({out_.parameters[at(x.parameter)].name, x.slice, x.slices});
         }

@@ -14,7 +14,7 @@ TESSERA_INLINE void refuse_operators(const graph_view& g, std::vector<std::strin
         if (row_of(a).line == nullptr) {
             all.push_back(what + ": the operator has no lines for PyTorch");
         }
-        if (record_of(a).rows_weigh != nullptr || record_of(a).ignored != nullptr) {
+        if (record_of(a).row_weight != nullptr || record_of(a).ignored != nullptr) {
             all.push_back(what + ": a loss whose rows weigh differently");
         }
     }
@@ -72,8 +72,8 @@ TESSERA_INLINE std::vector<std::string> refusals(const graph_view& g, const stra
         all.push_back("parameters are stored on device " + std::to_string(s.parameters_on) +
                       " alone and copied out in every step");
     }
-    if (s.period > 1) {
-        all.push_back("the plan covers " + std::to_string(s.period) + " steps");
+    if (s.steps_per_plan > 1) {
+        all.push_back("the plan covers " + std::to_string(s.steps_per_plan) + " steps");
     }
     if (g.tensors[0].extents[0] % s.micro_batches != 0) {
         all.push_back(std::to_string(s.micro_batches) + " micro-batches of different sizes, for " +

@@ -62,11 +62,11 @@ struct box_copy {
 
     /// Overwrites, adds or takes the larger, element by element.
     template <class T>
-    void apply(const T* from, T* to, bool overwrite, reducer how) const {
+    void apply(const T* from, T* to, bool overwrite, reducer combine) const {
         for_each_row([&](index_t f, index_t t) {
             if (overwrite) {
                 std::memcpy(to + t, from + f, static_cast<std::size_t>(row) * sizeof(T));
-            } else if (how == reducer::max) {
+            } else if (combine == reducer::max) {
                 for (index_t i = 0; i < row; ++i) {
                     const T x = from[f + i]; // NaN is larger than everything
                     // NOLINTNEXTLINE(misc-redundant-expression): tells what is not finite
@@ -79,7 +79,7 @@ struct box_copy {
             }
         });
     }
-    void apply(const void* from, void* to, element type, bool overwrite, reducer how) const;
+    void apply(const void* from, void* to, element type, bool overwrite, reducer combine) const;
     /// From what a caller hands in for an input of `type`: floats for one of bf16, rounded on the way.
     void apply_input(const void* from, void* to, element type) const;
 };

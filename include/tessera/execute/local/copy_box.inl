@@ -7,19 +7,19 @@
 
 namespace tessera {
 
-TESSERA_INLINE void box_copy::apply(const void* from, void* to, element type, bool overwrite, reducer how) const {
+TESSERA_INLINE void box_copy::apply(const void* from, void* to, element type, bool overwrite, reducer combine) const {
     switch (type) {
     case element::f32:
-        apply(static_cast<const float*>(from), static_cast<float*>(to), overwrite, how);
+        apply(static_cast<const float*>(from), static_cast<float*>(to), overwrite, combine);
         break;
     case element::f64:
-        apply(static_cast<const double*>(from), static_cast<double*>(to), overwrite, how);
+        apply(static_cast<const double*>(from), static_cast<double*>(to), overwrite, combine);
         break;
     case element::i32:
-        apply(static_cast<const std::int32_t*>(from), static_cast<std::int32_t*>(to), overwrite, how);
+        apply(static_cast<const std::int32_t*>(from), static_cast<std::int32_t*>(to), overwrite, combine);
         break;
     case element::bf16:
-        apply(static_cast<const bfloat16*>(from), static_cast<bfloat16*>(to), overwrite, how);
+        apply(static_cast<const bfloat16*>(from), static_cast<bfloat16*>(to), overwrite, combine);
         break;
     }
 }

@@ -17,7 +17,7 @@ class device_turn {
 public:
     enum kind { meets, waits };
 
-    explicit device_turn(workers& threads, kind how = meets);
+    explicit device_turn(workers& threads, kind mode = meets);
     device_turn(const device_turn&) = delete;
     device_turn& operator=(const device_turn&) = delete;
     ~device_turn() { all_.give(); }

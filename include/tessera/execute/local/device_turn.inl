@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-TESSERA_INLINE device_turn::device_turn(workers& threads, kind how) : all_(threads.calls()) {
-    if (threads.group() == nullptr || how == waits) {
+TESSERA_INLINE device_turn::device_turn(workers& threads, kind mode) : all_(threads.calls()) {
+    if (threads.group() == nullptr || mode == waits) {
         all_.take();
     } else if (!all_.try_take()) {
         throw error("tessera: two threads of this rank call a trainer at the same time, and ranks must call in one "

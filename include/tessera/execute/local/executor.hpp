@@ -72,7 +72,7 @@ public:
     /// often as wanted. Throws what they throw, and tessera::error for a plan of several steps or with queues, which
     /// runs whole.
     void run_tasks(const run_state& state, int first, int last) {
-        if (plan_.period != 1 || plan_.lists() > 2 * plan_.devices || tasks_.is_over_nodes()) {
+        if (plan_.steps_per_plan != 1 || plan_.lists() > 2 * plan_.devices || tasks_.is_over_nodes()) {
             throw error("tessera: a plan of several steps, with queues or over nodes runs whole and not in parts");
         }
         for (std::size_t l = 0; l < tasks_.size(); ++l) {
@@ -95,8 +95,8 @@ public:
     /// nodes that read them. All processes call it.
     void share_parameters() {
         if (tasks_.is_over_nodes()) {
-            tasks_.letters().post_before();
-            group()->meet(meeting::share_parameters);
+            tasks_.writes().post_before();
+            group()->barrier(barrier_point::share_parameters);
         }
     }
     /// The same as run(states) with the clock read around every task, some 50 ns each. (Of a backend that queues its
@@ -141,9 +141,10 @@ private:
         if (!tasks_.is_ready()) {
             throw error("tessera: a plan has lost its memory and was not prepared again; make the session anew");
         }
-        if (static_cast<int>(states.size()) != plan_.period) {
-            throw error("tessera: a plan of " + std::to_string(plan_.period) + " steps is run with the states of " +
-                        std::to_string(states.size()) + "; give one for each step");
+        if (static_cast<int>(states.size()) != plan_.steps_per_plan) {
+            throw error("tessera: a plan of " + std::to_string(plan_.steps_per_plan) +
+                        " steps is run with the states of " + std::to_string(states.size()) +
+                        "; give one for each step");
         }
         const run_state& state = states[0];
         transfer_queue& queue = *tasks_.queue();
@@ -176,7 +177,7 @@ private:
                                          : threads_.run(body, streams_);
             });
             if (group() != nullptr) {
-                group()->meet(meeting::end_run);
+                group()->barrier(barrier_point::end_run);
             }
         } catch (const std::exception& e) {
             if (group() != nullptr) {
@@ -252,8 +253,8 @@ private:
             }
             ++finished;
             progress_.set_finished(mine, finished, e.awaited);
-            if (e.letters != nullptr) {
-                e.letters->post(static_cast<std::uint64_t>(finished), states[0]);
+            if (e.writes != nullptr) {
+                e.writes->post(static_cast<std::uint64_t>(finished), states[0]);
             }
         }
     }

@@ -40,9 +40,9 @@ TESSERA_INLINE void list_progress::name_operators(const graph_view& g) {
 TESSERA_INLINE void list_progress::meet_to_begin(const run_state& first) {
     group()->begins(first.step);
     if (first.identity != nullptr) {
-        group()->compare(meeting::begin_run, first.identity->number, first.identity->lines);
+        group()->compare(barrier_point::begin_run, first.identity->number, first.identity->lines);
     } else {
-        group()->meet(meeting::begin_run, plan_.hash + first.step);
+        group()->barrier(barrier_point::begin_run, plan_.hash + first.step);
     }
 }
 

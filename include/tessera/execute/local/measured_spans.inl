@@ -39,7 +39,7 @@ TESSERA_INLINE void measured_spans::begin(const plan& p, const std::vector<std::
     }
     measured.tasks.assign(p.tasks.size(), {});
     if (group != nullptr) {
-        group->meet(meeting::agree); // so that all begin at one moment
+        group->barrier(barrier_point::agree); // so that all begin at one moment
     }
     measured.begin = nanoseconds_now();
 }

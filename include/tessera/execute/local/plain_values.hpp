@@ -22,12 +22,12 @@ public:
             const tile& t = p.tiles[static_cast<std::size_t>(piece.tile)];
             bool again = piece.tensor != tensor || piece.step != step;
             for (const auto& [part, region] : seen_) {
-                again = again || (part == piece.part && region == t.region);
+                again = again || (part == piece.summand && region == t.region);
             }
             if (again) {
                 continue;
             }
-            seen_.push_back({piece.part, t.region});
+            seen_.push_back({piece.summand, t.region});
             tiles_.push_back(piece.tile);
         }
         bring(tiles_);

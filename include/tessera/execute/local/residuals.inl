@@ -7,8 +7,8 @@
 
 namespace tessera::detail {
 
-TESSERA_INLINE std::vector<kept_residual> residuals_of(const parameter_store& store) {
-    std::vector<kept_residual> all;
+TESSERA_INLINE std::vector<residual_key> residuals_of(const parameter_store& store) {
+    std::vector<residual_key> all;
     for (const parameter_store::entry& e : store.entries()) {
         if (e.what.kind == tile_kind::residual) {
             all.push_back({e.what.tensor, e.what.device, e.what.region});
@@ -17,9 +17,9 @@ TESSERA_INLINE std::vector<kept_residual> residuals_of(const parameter_store& st
     return all;
 }
 
-TESSERA_INLINE float* residual_at(const parameter_store& store, const kept_residual& r) {
+TESSERA_INLINE float* residual_at(const parameter_store& store, const residual_key& r) {
     for (const parameter_store::entry& e : store.entries()) {
-        if (e.what.kind == tile_kind::residual && r == kept_residual{e.what.tensor, e.what.device, e.what.region}) {
+        if (e.what.kind == tile_kind::residual && r == residual_key{e.what.tensor, e.what.device, e.what.region}) {
             return reinterpret_cast<float*>(store.address(e));
         }
     }
@@ -28,7 +28,7 @@ TESSERA_INLINE float* residual_at(const parameter_store& store, const kept_resid
 }
 
 TESSERA_INLINE void forget_residuals(const parameter_store& store, const process_group* group) {
-    for (const kept_residual& r : residuals_of(store)) {
+    for (const residual_key& r : residuals_of(store)) {
         if (group == nullptr || group->owns(r.device)) {
             std::memset(residual_at(store, r), 0, static_cast<std::size_t>(r.region.volume()) * sizeof(float));
         }

@@ -83,7 +83,7 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
     require_count(called(), extents, values);
     if (group != nullptr) {
         const std::uint64_t hash = hash_of_bytes(values.data(), values.size_bytes());
-        group->compare(meeting::set_parameter, hash, [&] {
+        group->compare(barrier_point::set_parameter, hash, [&] {
             field_lines all;
             all.add(called() + ".values", hexadecimal_text(hash));
             return all.text();
@@ -112,7 +112,7 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
         }
     }
     if (group != nullptr) {
-        group->meet(meeting::set_parameter);
+        group->barrier(barrier_point::set_parameter);
     }
 }
 

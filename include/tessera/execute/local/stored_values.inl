@@ -54,22 +54,22 @@ TESSERA_INLINE void bring_to_all_nodes(const parameter_store& store, process_gro
     if (group == nullptr || group->nodes() == 1) {
         return;
     }
-    std::vector<letter> letters;
+    std::vector<remote_write> writes;
     for (const parameter_store::entry& e : store.entries()) {
         const bool is_wanted = only < 0 || (e.what.kind == tile_kind::parameter && e.what.tensor == only);
         for (int node = 0; node < group->nodes() && is_wanted && group->owns(e.what.device); ++node) {
             const std::byte* const from = store.address(e);
-            for (index_t at = 0; at < e.what.bytes && node != group->node(); at += letter::longest) {
-                letters.emplace_back();
-                letters.back().node = node;
-                letters.back().add(from, group->place_of(from), at, std::min(at + letter::longest, e.what.bytes));
+            for (index_t at = 0; at < e.what.bytes && node != group->node(); at += remote_write::longest) {
+                writes.emplace_back();
+                writes.back().node = node;
+                writes.back().add(from, group->place_of(from), at, std::min(at + remote_write::longest, e.what.bytes));
             }
         }
     }
-    for (const letter& l : letters) {
+    for (const remote_write& l : writes) {
         group->post(l, 0, nullptr);
     }
-    group->meet(meeting::share_parameters);
+    group->barrier(barrier_point::share_parameters);
 }
 
 TESSERA_INLINE void require_count(const std::string& name, const shape& extents, std::span<const float> values) {

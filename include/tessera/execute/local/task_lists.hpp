@@ -10,14 +10,14 @@
 #include "tessera/execute/local/transfer_queue.hpp"
 #include "tessera/execute/local/workers.hpp"
 #include "tessera/execute/loss_guard.hpp"
-#include "tessera/execute/ranks/letters_of_plan.hpp"
+#include "tessera/execute/ranks/remote_writes_of_plan.hpp"
 
 #include <vector>
 
 namespace tessera {
 
-/// The tasks of one plan with all that goes with them: what they wait for, which of them are guarded, the letters and
-/// the queue. It owns these, not the plan, and does not run them: executor does.
+/// The tasks of one plan with all that goes with them: what they wait for, which of them are guarded, the remote writes
+/// and the queue. It owns these, not the plan, and does not run them: executor does.
 template <RunsTasks B>
 class task_lists {
 public:
@@ -29,7 +29,7 @@ public:
         int wait_count = 0;
         const transfer_queue::wait* queued = nullptr; ///< transfers that it waits for
         int queued_count = 0;
-        const letters_of_plan::bundle* letters = nullptr; ///< to other nodes, when it has finished
+        const remote_writes_of_plan::bundle* writes = nullptr; ///< to other nodes, when it has finished
         int step = 0;
         int task = -1;
         guarded_role role = guarded_role::nothing;
@@ -54,16 +54,16 @@ public:
             guard_ = loss_guard(plan_, g, where);
         }
         if (is_over_nodes()) {
-            letters_.write(plan_, where, traffic_, *group());
-            for (int step = 0; step < plan_.period && is_guarded; ++step) {
-                letters_.tell_all(plan_, guard_.losses(step));
+            writes_.write(plan_, where, traffic_, *group());
+            for (int step = 0; step < plan_.steps_per_plan && is_guarded; ++step) {
+                writes_.tell_all(plan_, guard_.losses(step));
             }
         }
         queue_ = owned<transfer_queue>(new transfer_queue(
             plan_,
             {[](const void* lists, int list) { return static_cast<const list_progress*>(lists)->finished(list); },
              &progress},
-            group(), is_over_nodes() ? &letters_ : nullptr));
+            group(), is_over_nodes() ? &writes_ : nullptr));
         const auto prepared = [&](int i) {
             const runnable what = backend_.prepare(plan_, i, g, where);
             const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
@@ -82,14 +82,14 @@ public:
             prepare_list(list_of_thread(thread), prepared);
         };
         threads_.run(body, streams_);
-        for (int step = 0; step < plan_.period && is_guarded; ++step) {
+        for (int step = 0; step < plan_.steps_per_plan && is_guarded; ++step) {
             queue_->wait_for_losses(step, guard_.losses(step));
         }
         queue_->start([&](int device) { backend_.start(device); }, prepared);
         for (const task& t : plan_.tasks) {
             set_awaited(t.waits);
         }
-        for (int step = 0; step < plan_.period && is_guarded; ++step) {
+        for (int step = 0; step < plan_.steps_per_plan && is_guarded; ++step) {
             set_awaited(guard_.losses(step));
         }
         is_ready_ = true;
@@ -128,7 +128,7 @@ public:
     bool is_over_nodes() const { return is_guarded && group() != nullptr && group()->nodes() > 1; }
 
     loss_guard& guard() { return guard_; }
-    letters_of_plan& letters() { return letters_; }
+    remote_writes_of_plan& writes() { return writes_; }
     /// Null while nothing is prepared.
     transfer_queue* queue() const { return queue_.get(); }
 
@@ -149,10 +149,10 @@ private:
         for (int i : plan_.order[static_cast<std::size_t>(list)]) {
             const task& t = plan_.tasks[static_cast<std::size_t>(i)];
             const std::vector<transfer_queue::wait>& queued = queue_->waits_of(i);
-            lists_[static_cast<std::size_t>(list)].push_back(
-                {prepared(i), t.waits.data(), static_cast<int>(t.waits.size()), queued.data(),
-                 static_cast<int>(queued.size()), letters_.after(i), t.step, i,
-                 is_guarded ? guard_.role(i) : guarded_role::nothing});
+            lists_[static_cast<std::size_t>(list)].push_back({prepared(i), t.waits.data(),
+                                                              static_cast<int>(t.waits.size()), queued.data(),
+                                                              static_cast<int>(queued.size()), writes_.after(i), t.step,
+                                                              i, is_guarded ? guard_.role(i) : guarded_role::nothing});
         }
     }
 
@@ -174,7 +174,7 @@ private:
     std::vector<std::vector<entry>> lists_;
     std::vector<runnable> queued_;
     node_traffic traffic_; ///< where the processes are on several nodes
-    letters_of_plan letters_;
+    remote_writes_of_plan writes_;
     bool is_ready_ = false;
     detail::slowed_tasks slowed_;
     owned<transfer_queue> queue_; ///< last: of what is prepared

@@ -8,7 +8,7 @@
 #include "tessera/base/owned.hpp"
 #include "tessera/execute/local/run_report.hpp"
 #include "tessera/execute/local/workers.hpp"
-#include "tessera/execute/ranks/letters_of_plan.hpp"
+#include "tessera/execute/ranks/remote_writes_of_plan.hpp"
 #include "tessera/plan/access.hpp"
 #include "tessera/simulate/timeline.hpp"
 
@@ -36,9 +36,9 @@ public:
 
     /// Waits that a plan's queues cause, for every task: what each waits for in its own run, and whose work of the run
     /// before it must not meet. `group`: the processes that share the plan, each with the queues of its own devices, or
-    /// null. `letters`: what goes between nodes, where they are on several.
+    /// null. `remote writes`: what goes between nodes, where they are on several.
     explicit transfer_queue(const plan& p, progress lists, process_group* group = nullptr,
-                            letters_of_plan* letters = nullptr);
+                            remote_writes_of_plan* writes = nullptr);
     ~transfer_queue();
     transfer_queue(const transfer_queue&) = delete;
     transfer_queue& operator=(const transfer_queue&) = delete;
@@ -134,7 +134,7 @@ private:
     const plan& plan_;
     progress lists_;
     process_group* group_;
-    letters_of_plan* letters_;
+    remote_writes_of_plan* writes_;
     std::vector<int> item_of_; ///< by task
     std::vector<int> tasks_;   ///< by item
     std::vector<runnable> what_;
@@ -145,7 +145,7 @@ private:
     std::span<std::atomic<std::uint64_t>> done_; ///< one of the two, by item: the last run in which it has finished
     void* shared_arrivals_ = nullptr;
     std::span<std::atomic<std::uint64_t>>
-        arrivals_;                       ///< by letters_of_plan::arrivals_of: the last run of which it has come
+        arrivals_;                       ///< by remote_writes_of_plan::arrivals_of: the last run of which it has come
     std::uint64_t met_ = 0;              ///< the last run whose transfers all processes have finished
     std::vector<owned<server>> servers_; ///< of this process's devices
     std::vector<run_state> states_[2];   ///< of the present and the last run

@@ -8,8 +8,9 @@
 namespace tessera {
 
 TESSERA_INLINE transfer_queue::transfer_queue(const plan& p, progress lists, process_group* group,
-                                              letters_of_plan* letters)
-    : plan_(p), lists_(lists), group_(group), letters_(letters), item_of_(p.tasks.size(), -1), losses_(at(p.period)) {
+                                              remote_writes_of_plan* writes)
+    : plan_(p), lists_(lists), group_(group), writes_(writes), item_of_(p.tasks.size(), -1),
+      losses_(at(p.steps_per_plan)) {
     for (int l = 2 * p.devices; l < p.lists(); ++l) {
         if (p.order[at(l)].empty()) {
             continue;
@@ -39,17 +40,17 @@ TESSERA_INLINE transfer_queue::transfer_queue(const plan& p, progress lists, pro
         own_done_ = std::vector<std::atomic<std::uint64_t>>(tasks_.size());
         done_ = own_done_;
     }
-    if (letters_ != nullptr && !tasks_.empty()) {
-        const std::size_t flags = letters_->arrivals() + 1;
+    if (writes_ != nullptr && !tasks_.empty()) {
+        const std::size_t flags = writes_->arrivals() + 1;
         shared_arrivals_ =
             group->share(group->first_here(), static_cast<index_t>(flags * sizeof(std::atomic<std::uint64_t>)));
         arrivals_ = {static_cast<std::atomic<std::uint64_t>*>(shared_arrivals_), flags};
-        letters_->signal(tasks_, group_->place_of(shared_done_), group_->place_of(shared_arrivals_), run_);
+        writes_->signal(tasks_, group_->place_of(shared_done_), group_->place_of(shared_arrivals_), run_);
     }
     what_.resize(tasks_.size());
     find_waits();
     for (std::vector<run_state>& s : states_) {
-        s.resize(at(p.period));
+        s.resize(at(p.steps_per_plan));
     }
 }
 
@@ -76,7 +77,7 @@ TESSERA_INLINE void transfer_queue::begin(const run_state* states, simulation::t
     const std::uint64_t now = run_.load(std::memory_order_relaxed) + 1;
     wait_until([&] { return is_over(now >= 2 ? now - 2 : 0); });
     const std::size_t slot = now % 2;
-    std::copy(states, states + plan_.period, states_[slot].begin());
+    std::copy(states, states + plan_.steps_per_plan, states_[slot].begin());
     measured_[slot] = measured;
     abandoned_.store(false);
     run_.store(now, std::memory_order_release);
@@ -92,7 +93,7 @@ TESSERA_INLINE void transfer_queue::finish() {
     wait_until([&] { return is_over(run_.load()); });
     rethrow();
     if (group_ != nullptr && !is_empty() && met_ != run_.load()) {
-        group_->meet(meeting::finish_transfers);
+        group_->barrier(barrier_point::finish_transfers);
         met_ = run_.load();
     }
 }
@@ -246,15 +247,15 @@ TESSERA_INLINE void transfer_queue::transfer(int item, std::uint64_t run) {
         measured->tasks[at(tasks_[at(item)])] = {start - measured->begin, nanoseconds_now() - measured->begin};
     }
     done_[at(item)].store(run, std::memory_order_release);
-    if (letters_ != nullptr && letters_->after(tasks_[at(item)]) != nullptr) {
-        letters_->after(tasks_[at(item)])->post(run, state);
+    if (writes_ != nullptr && writes_->after(tasks_[at(item)]) != nullptr) {
+        writes_->after(tasks_[at(item)])->post(run, state);
     }
 }
 
 TESSERA_INLINE bool transfer_queue::can_start(int item, std::uint64_t run) const {
     const int t = tasks_[at(item)];
-    if (letters_ != nullptr) { // what it reads may come after what else its tasks have told
-        for (const std::size_t flag : letters_->arrivals_of(t)) {
+    if (writes_ != nullptr) { // what it reads may come after what else its tasks have told
+        for (const std::size_t flag : writes_->arrivals_of(t)) {
             if (arrivals_[flag].load(std::memory_order_acquire) < run) {
                 return false;
             }

@@ -54,12 +54,12 @@ public:
     /// which has not got the threads.
     template <class Body>
     void run(Body& body, int streams = 1) {
-        if (!seats_.empty() && getpid() != process_) {
+        if (!slots_.empty() && getpid() != process_) {
             throw error("tessera: this process was forked from the one that made its " + std::to_string(devices_) +
                         " devices, whose threads stayed there; make devices and what uses them after fork()");
         }
-        for (int d = static_cast<int>(seats_.size()) + 1; streams > 1 && d < 2 * devices_; ++d) {
-            add_seat(d);
+        for (int d = static_cast<int>(slots_.size()) + 1; streams > 1 && d < 2 * devices_; ++d) {
+            add_slot(d);
         }
         const int others = streams > 1 ? 2 * devices_ - 1 : devices_ - 1;
         call_ = [](void* what, int device) { (*static_cast<Body*>(what))(device); };
@@ -98,7 +98,7 @@ public:
 private:
     /// A thread's place: what it needs to know when it starts. Numbers from the number of devices on are those of
     /// transport threads.
-    struct seat {
+    struct slot {
         workers* owner;
         int number;
         pthread_t thread;
@@ -109,9 +109,9 @@ private:
         std::atomic<int> sleepers{0};
     };
 
-    static void* sit(void* where);
+    static void* start_in(void* where);
 
-    void add_seat(int number);
+    void add_slot(int number);
 
     void stop();
 
@@ -141,7 +141,7 @@ private:
     std::atomic<bool> stop_{false};
     std::atomic<int> finished_{0};
     team teams_[2]; ///< the devices' threads, and those of their transport
-    std::vector<seat> seats_;
+    std::vector<slot> slots_;
 };
 
 } // namespace tessera

@@ -12,28 +12,28 @@ TESSERA_INLINE workers::workers(int devices, process_group* group)
     cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     allowed_ = sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0 ? CPU_COUNT(&everywhere_) : 0;
     pins_ = devices_ > 1 && devices_ <= allowed_ && group == nullptr;
-    seats_.reserve(static_cast<std::size_t>(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their seats
+    slots_.reserve(static_cast<std::size_t>(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their slots
     for (int d = 1; d < devices_; ++d) {
-        add_seat(d);
+        add_slot(d);
     }
 }
 
 TESSERA_INLINE workers::~workers() {
-    if (getpid() == process_) { // a forked child has the seats, and not the threads
+    if (getpid() == process_) { // a forked child has the slots, and not the threads
         stop();
     }
 }
 
-TESSERA_INLINE void* workers::sit(void* where) {
-    const seat& mine = *static_cast<const seat*>(where);
+TESSERA_INLINE void* workers::start_in(void* where) {
+    const slot& mine = *static_cast<const slot*>(where);
     mine.owner->loop(mine.number);
     return nullptr;
 }
 
-TESSERA_INLINE void workers::add_seat(int number) {
-    seats_.push_back({this, number, {}});
-    if (pthread_create(&seats_.back().thread, nullptr, &sit, &seats_.back()) != 0) {
-        seats_.pop_back();
+TESSERA_INLINE void workers::add_slot(int number) {
+    slots_.push_back({this, number, {}});
+    if (pthread_create(&slots_.back().thread, nullptr, &start_in, &slots_.back()) != 0) {
+        slots_.pop_back();
         if (number < devices_) {
             stop();
         }
@@ -43,7 +43,7 @@ TESSERA_INLINE void workers::add_seat(int number) {
                          : " devices and their communication; make fewer devices, or do without overlap"));
     }
     if (pins_ && number < allowed_) { // with fewer cores than threads transport goes where there is room
-        pin(seats_.back().thread, number);
+        pin(slots_.back().thread, number);
     }
 }
 
@@ -53,7 +53,7 @@ TESSERA_INLINE void workers::stop() {
         t.generation.fetch_add(1);
         wake(t);
     }
-    for (const seat& s : seats_) {
+    for (const slot& s : slots_) {
         pthread_join(s.thread, nullptr);
     }
 }

@@ -155,7 +155,7 @@ operator_timing time_operator(Sharded& op, const timing_options& o = {}, Clock&&
     const auto forward = [&] { op.forward(); };
     const auto backward = [&] { op.backward(); };
     forward(); // what backward reads is there, whichever is warmed up first
-    const auto both = time_in_turn(o, clock, forward, backward);
+    const auto both = time_interleaved(o, clock, forward, backward);
     row.forward = both[0];
     row.backward = both[1];
     row.forward_rate = row.forward.median > 0 ? static_cast<double>(row.forward_flops) / row.forward.median : 0;

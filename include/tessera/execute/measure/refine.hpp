@@ -130,7 +130,7 @@ public:
 
     /// Predicts the steps of all that can run and, from the best of them, searches on with the times of their tasks.
     /// Nothing for a backend that cannot measure tasks.
-    void predict(const refine_options& how) {
+    void predict(const refine_options& options) {
         if constexpr (measures_tasks<B>) {
             auto measured = measured_tasks_of(backend_, devices_);
             std::vector<search::named_strategy> starts;
@@ -140,19 +140,19 @@ public:
                     starts.push_back({e.result.name, e.how});
                 }
             }
-            if (how.proposals <= 0 || starts.empty()) {
+            if (options.proposals <= 0 || starts.empty()) {
                 return;
             }
             const cluster host(measured.machine());
             search::mcmc_options o;
-            o.budget = how.proposals;
+            o.budget = options.proposals;
             o.lowering.update = update_;
             o.times = measured.times();
             o.proposals.memory_limit = false; // what does not fit is refused when it enters
             search::mcmc_chain chain(g_, host, starts[nearest(starts)].value, o);
-            chain.run(how.proposals);
+            chain.run(options.proposals);
             const auto& found = chain.improvements();
-            for (std::size_t i = found.size(), k = 0; i-- > 1 && k < static_cast<std::size_t>(how.searched); ++k) {
+            for (std::size_t i = found.size(), k = 0; i-- > 1 && k < static_cast<std::size_t>(options.searched); ++k) {
                 const std::size_t before = entries_.size();
                 enter(k == 0 ? "searched" : "searched before", found[i].value);
                 if (entries_.size() > before && entries_.back().runs) {
@@ -162,15 +162,15 @@ public:
                 }
             }
         } else {
-            static_cast<void>(how);
+            static_cast<void>(options);
         }
     }
 
-    refined_strategy run(const refine_options& how) {
-        for (int turn = -1; turn < how.turns; ++turn) { // the first turn only warms up
+    refined_strategy run(const refine_options& options) {
+        for (int turn = -1; turn < options.turns; ++turn) { // the first turn only warms up
             for (entry& e : entries_) {
                 double spent = 0;
-                while (e.runs && (spent == 0 || (turn >= 0 && spent < how.turn_seconds))) {
+                while (e.runs && (spent == 0 || (turn >= 0 && spent < options.turn_seconds))) {
                     const double begin = seconds_now();
                     e.runs->step(data_.inputs);
                     double took = seconds_now() - begin;
@@ -250,7 +250,7 @@ private:
 /// where `found` was made for another number of devices, or nothing can run.
 template <class Net, class B = default_backend<Net>, PlannedStrategy S, class Options = search::search_options>
 refined_strategy refine(const S& found, const local_devices& devices, const optimizer& update = sgd{},
-                        const session_options& training = {}, const refine_options_of<Options>& how = {}) {
+                        const session_options& training = {}, const refine_options_of<Options>& options = {}) {
     if (static_cast<int>(found.devices) != devices.count()) {
         throw error("tessera: the strategy was made for " + std::to_string(static_cast<int>(found.devices)) +
                     " devices and there are " + std::to_string(devices.count()) +
@@ -261,7 +261,7 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
     detail::strategy_race<B, operators_of<Net>> race(g, devices, update, training);
     race.enter("found", strategy(strategy_view(found.view())));
     const cluster host(machines::this_host(devices.count()));
-    for (const search::search_record* r : how.tried) {
+    for (const search::search_record* r : options.tried) {
         search::search_options o;
         o.lowering.update = update;
         if (find_option(*r, search::faithful_option.name) != nullptr) {
@@ -272,10 +272,10 @@ refined_strategy refine(const S& found, const local_devices& devices, const opti
     for (int fewer = devices.count() / 2; fewer > 1; fewer /= 2) {
         race.enter("data parallel", search::data_parallel(g, fewer));
     }
-    if (how.predict) {
-        race.predict(how);
+    if (options.predict) {
+        race.predict(options);
     }
-    return race.run(how);
+    return race.run(options);
 }
 
 } // namespace tessera

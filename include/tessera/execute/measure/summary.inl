@@ -85,11 +85,11 @@ TESSERA_INLINE void add_times(const plan& p, const simulation::timeline& when, n
     }
     for (layer_summary& x : s.layers) {
         for (std::size_t d = 0; d < none.size(); ++d) {
-            x.device_compute[d] /= p.period;
-            x.device_other[d] /= p.period;
+            x.device_compute[d] /= p.steps_per_plan;
+            x.device_other[d] /= p.steps_per_plan;
         }
     }
-    s.step = when.makespan / p.period;
+    s.step = when.makespan / p.steps_per_plan;
 }
 
 } // namespace tessera::detail
@@ -132,8 +132,8 @@ TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, con
         }
     }
     for (layer_summary& x : s.layers) {
-        x.step_flops /= p.period;
-        x.forward_flops /= p.period;
+        x.step_flops /= p.steps_per_plan;
+        x.forward_flops /= p.steps_per_plan;
     }
     detail::add_tiles(g, p, first_user, s);
     if (when != nullptr) {

@@ -48,7 +48,7 @@ struct timing {
     }
 };
 
-/// Nanoseconds that only grow: what a clock of time_in_turn() gives.
+/// Nanoseconds that only grow: what a clock of time_interleaved() gives.
 struct machine_clock {
     std::int64_t operator()() const { return nanoseconds_now(); }
 };
@@ -84,9 +84,9 @@ timing timing_of(std::vector<double> samples);
 /// enough or the time is over; then `precision` says how well. At least one sample is taken of each. Nothing is
 /// allocated from the warm-up on, so that what runs meets its own caches.
 template <class Clock, class... Whats>
-std::array<timing, sizeof...(Whats)> time_in_turn(const timing_options& o, Clock&& clock, Whats&&... whats) {
+std::array<timing, sizeof...(Whats)> time_interleaved(const timing_options& o, Clock&& clock, Whats&&... whats) {
     constexpr std::size_t count = sizeof...(Whats);
-    static_assert(count > 0, "tessera: time_in_turn() takes what is to be timed, at least one");
+    static_assert(count > 0, "tessera: time_interleaved() takes what is to be timed, at least one");
     const int most = o.most < 1 ? 1 : o.most;
     std::array<detail::sample_list, count> samples{(static_cast<void>(whats), detail::sample_list(most))...};
     std::array<int, count> runs{};
@@ -147,7 +147,7 @@ std::array<timing, sizeof...(Whats)> time_in_turn(const timing_options& o, Clock
 /// How long a call of `what` takes on this machine's clock.
 template <class What>
 timing time_runs(What&& what, const timing_options& o = {}) {
-    return time_in_turn(o, machine_clock{}, what)[0];
+    return time_interleaved(o, machine_clock{}, what)[0];
 }
 
 } // namespace tessera

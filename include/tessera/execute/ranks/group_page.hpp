@@ -21,19 +21,19 @@ struct alignas(64) list_counter {
 
 /// What the processes of a group see of each other: lies in memory that they share.
 struct group_page {
-    struct alignas(64) seat {
+    struct alignas(64) rank_slot {
         struct post {
             std::atomic<std::uint64_t> what{0};
             std::atomic<std::uint64_t> number{0};
         };
-        post posts[2]{};                          ///< of the last meeting and of the one before
+        post posts[2]{};                          ///< of the last barrier and of the one before
         std::atomic<std::uint64_t> step{0};       ///< of the last run
         std::atomic<std::int64_t> waits_since{0}; ///< ns; 0: for nothing, or not for long
         std::atomic<int> waits_on{-1};            ///< rank
         char waits_for[384] = {};                 ///< written before `waits_since`
-        std::atomic<std::uint64_t> meetings{0};   ///< that it has come to
+        std::atomic<std::uint64_t> barriers{0};   ///< that it has come to
         std::atomic<std::uint64_t> arrived{
-            0}; ///< with several nodes: meetings before which all that it has sent is here
+            0}; ///< with several nodes: barriers before which all that it has sent is here
         std::atomic<int> process{0};
         std::atomic<int> terminated{0};     ///< it has been sent SIGTERM
         std::atomic<std::int64_t> heard{0}; ///< ns; of a rank on another node: when it was last heard of
@@ -45,7 +45,7 @@ struct group_page {
     std::atomic<int> over{0};               ///< all have left, or are about to
     std::atomic<int> asked{0};              ///< somebody asks where everybody is
     char words[1024] = {};
-    seat seats[max_processes];
+    rank_slot slots[max_processes];
     list_counter lists[max_group_lists]; ///< of the plan that runs
 };
 

@@ -29,7 +29,7 @@ concept RunsOverGroups = has_memory<B> && queues_tasks<B> && agrees_over_groups<
 namespace detail {
 
 /// Some memory of a device of the plan.
-struct held_bytes {
+struct resident_bytes {
     int device = 0;
     std::byte* at = nullptr; ///< in the process of the device the memory itself, in others their copy
     index_t bytes = 0;
@@ -62,10 +62,10 @@ public:
 
     /// Brings the copies up to date. All processes of the group call it, with the same. Bytes: twice all of it, to and
     /// from each of them (an all-reduce).
-    void bring(std::span<const held_bytes> all) {
+    void bring(std::span<const resident_bytes> all) {
         if constexpr (RunsOverGroups<B>) {
             index_t bytes = 0;
-            for (const held_bytes& x : all) {
+            for (const resident_bytes& x : all) {
                 bytes += x.bytes;
             }
             if (group_ == nullptr || bytes == 0) {
@@ -73,7 +73,7 @@ public:
             }
             joined_.assign(static_cast<std::size_t>(bytes), std::byte{0});
             std::byte* at = joined_.data();
-            for (const held_bytes& x : all) {
+            for (const resident_bytes& x : all) {
                 if (group_->owns(x.device)) {
                     backend_.read(x.device, x.at, x.bytes, at);
                 }
@@ -81,7 +81,7 @@ public:
             }
             group_->join(joined_);
             at = joined_.data();
-            for (const held_bytes& x : all) {
+            for (const resident_bytes& x : all) {
                 if (!group_->owns(x.device)) {
                     std::memcpy(x.at, at, static_cast<std::size_t>(x.bytes));
                 }
@@ -92,7 +92,7 @@ public:
     /// Brings what a store keeps: all, or parameter `only` without the optimizer's state.
     void bring(const parameter_store& store, int only = -1) {
         if constexpr (RunsOverGroups<B>) {
-            std::vector<held_bytes> all;
+            std::vector<resident_bytes> all;
             for (const parameter_store::entry& e : store.entries()) {
                 if (only < 0 || (e.what.kind == tile_kind::parameter && e.what.tensor == only)) {
                     all.push_back({e.what.device, store.address(e), e.what.bytes});

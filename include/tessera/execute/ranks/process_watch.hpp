@@ -34,7 +34,7 @@ public:
 
     /// `node_of`: the node of every rank.
     void sees(const group_page& page, const std::vector<int>& node_of);
-    /// When all have taken their seats.
+    /// When all have taken their slots.
     void open();
 
     /// Of this node's other processes the one that has ended first, or -1: launchers end the others within

@@ -33,7 +33,7 @@ TESSERA_INLINE void process_watch::sees(const group_page& page, const std::vecto
 TESSERA_INLINE void process_watch::open() {
     for (int r = 0; r < static_cast<int>(here_.size()); ++r) {
         if (r != rank_ && is_here(r)) {
-            const int fd = descriptor_of(page_->seats[r].process.load());
+            const int fd = descriptor_of(page_->slots[r].process.load());
             watched_[static_cast<std::size_t>(r)] = fd;
             ends_ = ends_ < 0 ? epoll_create1(EPOLL_CLOEXEC) : ends_;
             epoll_event e{EPOLLIN, {}};
@@ -50,12 +50,12 @@ TESSERA_INLINE int process_watch::ended_first() const {
 
 TESSERA_INLINE bool process_watch::is_gone(int r) const {
     if (!is_here(r)) {
-        const std::int64_t heard = page_->seats[r].heard.load(std::memory_order_relaxed);
+        const std::int64_t heard = page_->slots[r].heard.load(std::memory_order_relaxed);
         return heard > 0 && nanoseconds_now() - heard > longest_silence;
     }
     const int fd = watched_[static_cast<std::size_t>(r)];
     if (fd < 0) {
-        return kill(page_->seats[r].process.load(), 0) != 0 && errno == ESRCH;
+        return kill(page_->slots[r].process.load(), 0) != 0 && errno == ESRCH;
     }
     pollfd one{fd, POLLIN, 0};
     return poll(&one, 1, 0) == 1;
@@ -65,7 +65,7 @@ TESSERA_INLINE bool process_watch::is_stopped(int r) const {
     if (!is_here(r)) {
         return false;
     }
-    const int process = page_->seats[r].process.load();
+    const int process = page_->slots[r].process.load();
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/stat", process);
     std::FILE* const f = std::fopen(path, "r");

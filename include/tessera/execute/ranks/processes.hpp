@@ -10,11 +10,11 @@
 #include "tessera/execute/local/run_report.hpp"
 #include "tessera/execute/local/spin.hpp"
 #include "tessera/execute/local/store.hpp"
+#include "tessera/execute/ranks/barrier.hpp"
 #include "tessera/execute/ranks/field_lines.hpp"
 #include "tessera/execute/ranks/group_page.hpp"
-#include "tessera/execute/ranks/letter.hpp"
-#include "tessera/execute/ranks/meeting.hpp"
 #include "tessera/execute/ranks/process_watch.hpp"
+#include "tessera/execute/ranks/remote_write.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -35,8 +35,8 @@ namespace tessera {
 /// process waits for ever.
 ///
 /// Processes of one node share memory. Every node has a page of its own, and memory for the arenas of all devices; what
-/// is written on another node comes by letters, which a thread of each process sends and takes in. Times of a page are
-/// those of its node's clock.
+/// is written on another node comes by remote writes, which a thread of each process sends and takes in. Times of a
+/// page are those of its node's clock.
 class process_group {
 public:
     process_group(const process_group&) = delete;
@@ -75,26 +75,26 @@ public:
 
     /// The place of an address in such memory.
     virtual shared_place place_of(const void*) { return {}; }
-    /// Sends a letter to its node, with `value` for its signal, and what the run's report (or null) has found. It is
-    /// gone when all processes have met after it: in one process's order of calls what comes before a meeting arrives
-    /// before it.
-    virtual void post(const letter&, std::uint64_t /*value*/, const run_report*) {}
-    /// Before letters are gone: after a failure some may not have been sent, and are not any more.
+    /// Sends a remote write to its node, with `value` for its signal, and what the run's report (or null) has found. It
+    /// is gone when all processes have met after it: in one process's order of calls what comes before a barrier
+    /// arrives before it.
+    virtual void post(const remote_write&, std::uint64_t /*value*/, const run_report*) {}
+    /// Before remote writes are gone: after a failure some may not have been sent, and are not any more.
     virtual void withdraw() {}
-    /// The reports of the present run and of the one before it: what they have found is told at every meeting.
+    /// The reports of the present run and of the one before it: what they have found is told at every barrier.
     void set_reports(run_report* two) { reports_ = two; }
     const run_report* reports() const { return reports_; }
 
     /// Returns when all processes have called it. Throws group_error, in every process, where one has ended, failed or
     /// not come in time, or where they have come for different things or with different numbers.
-    void meet(meeting what, std::uint64_t number = 0);
-    /// The same for destructors: false where meet() throws.
-    bool meets(meeting what, std::uint64_t number = 0) noexcept;
+    void barrier(barrier_point what, std::uint64_t number = 0);
+    /// The same for destructors: false where barrier() throws.
+    bool try_barrier(barrier_point what, std::uint64_t number = 0) noexcept;
     /// The same where the number is a hash of a value: `lines` says that value, a line for each field
     /// (field_lines::text()), and is asked only where numbers differ. group_error then says in which fields the values
-    /// of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of every meeting; where
+    /// of rank 0 and of the first that has another differ. Each process sends 8 bytes, those of every barrier; where
     /// they differ rank 0 sends its lines to all.
-    void compare(meeting what, std::uint64_t number, function_ref<std::string()> lines);
+    void compare(barrier_point what, std::uint64_t number, function_ref<std::string()> lines);
 
     /// Gives every value, in all processes, the largest that one of them has: of times those of the slowest. All call
     /// it, with as many.
@@ -141,7 +141,7 @@ public:
     }
 
     /// Which step the next run is of, for those who ask where this process is.
-    void begins(std::uint64_t step) { page_->seats[rank_].step.store(step, std::memory_order_relaxed); }
+    void begins(std::uint64_t step) { page_->slots[rank_].step.store(step, std::memory_order_relaxed); }
     group_page& page() { return *page_; }
 
     /// "rank 1 (process 4711 on host a)"
@@ -153,20 +153,20 @@ public:
 protected:
     /// `patience`: seconds that a wait may take; 0: for ever.
     process_group(int rank, int size, int devices_each, double patience);
-    /// Before sit_down(): the node of every rank, counted from 0.
+    /// Before join_group(): the node of every rank, counted from 0.
     void set_nodes(std::vector<int> node_of);
     /// What agree_on_most(), take_from_first() and join() do, once all have come for it.
     virtual void take_most(std::span<double>) { throw error("tessera: these processes have no way to agree on times"); }
     virtual void take_first(std::span<std::byte>);
     virtual void take_all(std::span<std::byte>);
-    /// Of several nodes: tells the others that this process has come to a meeting, after all letters that were posted
-    /// before; then they, and it, have arrived.
+    /// Of several nodes: tells the others that this process has come to a barrier, after all remote writes that were
+    /// posted before; then they, and it, have arrived.
     virtual void announce() {}
-    /// All that a rank has sent before its meeting number `count`, from 1, is here.
-    void arrive(int rank, std::uint64_t count) { page_->seats[rank].arrived.store(count, std::memory_order_release); }
+    /// All that a rank has sent before its barrier number `count`, from 1, is here.
+    void arrive(int rank, std::uint64_t count) { page_->slots[rank].arrived.store(count, std::memory_order_release); }
 
-    /// Takes its seat in the page, which is zeroed; when all have, open() watches the others.
-    void sit_down(group_page* page);
+    /// Takes its slot in the page, which is zeroed; when all have, open() watches the others.
+    void join_group(group_page* page);
     void open() { watch_.open(); }
 
 private:
@@ -174,13 +174,13 @@ private:
         "; all ranks must run the same program with the same options and batches";
 
     /// Of those that have come with another number than rank 0 `other` becomes the first; 0 where there is none.
-    bool comes_with(meeting what, std::uint64_t number, int& other) noexcept;
+    bool reaches_with(barrier_point what, std::uint64_t number, int& other) noexcept;
     /// All processes have seen that numbers differ, and call it.
-    [[noreturn]] void tell_difference(meeting what, int other, const std::string& mine);
+    [[noreturn]] void tell_difference(barrier_point what, int other, const std::string& mine);
 
     template <class Waits>
     void note_wait(index_t began, int on, Waits&& waits) noexcept {
-        group_page::seat& mine = page_->seats[rank_];
+        group_page::rank_slot& mine = page_->slots[rank_];
         if (mine.waits_since.load(std::memory_order_relaxed) != began) {
             mine.waits_since.store(0, std::memory_order_release);
             mine.waits_on.store(on, std::memory_order_relaxed);
@@ -189,12 +189,12 @@ private:
         }
     }
 
-    bool comes(meeting what, index_t patience) noexcept;
+    bool reaches(barrier_point what, index_t patience) noexcept;
 
     bool have_all_arrived() const;
-    /// The first that has not come to this meeting, or -1.
+    /// The first that has not come to this barrier, or -1.
     int missing_rank() const;
-    std::string who_is_missing(meeting what) const;
+    std::string who_is_missing(barrier_point what) const;
 
     int rank_;
     int size_;
@@ -205,7 +205,7 @@ private:
     int nodes_ = 1;
     run_report* reports_ = nullptr; ///< two, in shared memory
     group_page* page_ = nullptr;
-    std::uint64_t meetings_ = 0;
+    std::uint64_t barriers_ = 0;
     std::atomic<index_t> looked_{0};
 };
 

@@ -33,15 +33,15 @@ TESSERA_INLINE memory_source process_group::memory() {
             [](void* mine, int, void* memory) { static_cast<process_group*>(mine)->unshare(memory); }, this};
 }
 
-TESSERA_INLINE void process_group::meet(meeting what, std::uint64_t number) {
-    if (!meets(what, number)) {
+TESSERA_INLINE void process_group::barrier(barrier_point what, std::uint64_t number) {
+    if (!try_barrier(what, number)) {
         throw_failure();
     }
 }
 
-TESSERA_INLINE bool process_group::meets(meeting what, std::uint64_t number) noexcept {
+TESSERA_INLINE bool process_group::try_barrier(barrier_point what, std::uint64_t number) noexcept {
     int other = 0;
-    if (!comes_with(what, number, other)) {
+    if (!reaches_with(what, number, other)) {
         return false;
     }
     if (other > 0) {
@@ -52,9 +52,10 @@ TESSERA_INLINE bool process_group::meets(meeting what, std::uint64_t number) noe
     return true;
 }
 
-TESSERA_INLINE void process_group::compare(meeting what, std::uint64_t number, function_ref<std::string()> lines) {
+TESSERA_INLINE void process_group::compare(barrier_point what, std::uint64_t number,
+                                           function_ref<std::string()> lines) {
     int other = 0;
-    if (!comes_with(what, number, other)) {
+    if (!reaches_with(what, number, other)) {
         throw_failure();
     }
     if (other > 0) {
@@ -63,7 +64,7 @@ TESSERA_INLINE void process_group::compare(meeting what, std::uint64_t number, f
 }
 
 TESSERA_INLINE void process_group::agree_on_most(std::span<double> values) {
-    meet(meeting::agree, values.size());
+    barrier(barrier_point::agree, values.size());
     take_most(values);
 }
 
@@ -71,12 +72,12 @@ TESSERA_INLINE void process_group::take_from_first(std::string& bytes) {
     double size = static_cast<double>(rank_ == 0 ? bytes.size() : 0);
     agree_on_most({&size, 1});
     bytes.resize(static_cast<std::size_t>(size));
-    meet(meeting::agree, bytes.size());
+    barrier(barrier_point::agree, bytes.size());
     take_first(std::as_writable_bytes(std::span<char>(bytes.data(), bytes.size())));
 }
 
 TESSERA_INLINE void process_group::join(std::span<std::byte> bytes) {
-    meet(meeting::join_values, bytes.size());
+    barrier(barrier_point::join_values, bytes.size());
     take_all(bytes);
 }
 
@@ -110,7 +111,7 @@ TESSERA_INLINE std::string process_group::who_is_stopped() const {
 }
 
 TESSERA_INLINE std::string process_group::name_in(const group_page& page, int rank) {
-    const group_page::seat& s = page.seats[rank];
+    const group_page::rank_slot& s = page.slots[rank];
     return "rank " + std::to_string(rank) + " (process " + std::to_string(s.process.load()) + " on host " + s.host +
            ")";
 }
@@ -143,27 +144,27 @@ TESSERA_INLINE void process_group::take_all(std::span<std::byte>) {
     throw error("tessera: these processes have no way to read each other's devices");
 }
 
-TESSERA_INLINE void process_group::sit_down(group_page* page) {
+TESSERA_INLINE void process_group::join_group(group_page* page) {
     page_ = page;
-    group_page::seat& mine = page_->seats[rank_];
+    group_page::rank_slot& mine = page_->slots[rank_];
     gethostname(mine.host, sizeof mine.host - 1);
     mine.process.store(getpid());
     watch_.sees(*page_, node_of_);
 }
 
-TESSERA_INLINE bool process_group::comes_with(meeting what, std::uint64_t number, int& other) noexcept {
-    const std::uint64_t slot = meetings_ % 2;
-    group_page::seat::post& mine = page_->seats[rank_].posts[slot]; // others may have written the next one's
+TESSERA_INLINE bool process_group::reaches_with(barrier_point what, std::uint64_t number, int& other) noexcept {
+    const std::uint64_t slot = barriers_ % 2;
+    group_page::rank_slot::post& mine = page_->slots[rank_].posts[slot]; // others may have written the next one's
     mine.what.store(static_cast<std::uint64_t>(what), std::memory_order_relaxed);
     mine.number.store(number, std::memory_order_relaxed);
-    if (!comes(what, what == meeting::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
+    if (!reaches(what, what == barrier_point::give_memory && std::uncaught_exceptions() > 0 ? 1'000'000'000 : 0)) {
         return false;
     }
-    const group_page::seat::post& first = page_->seats[0].posts[slot];
+    const group_page::rank_slot::post& first = page_->slots[0].posts[slot];
     other = 0;
     for (int r = 0; r < size_; ++r) {
-        const group_page::seat::post& theirs = page_->seats[r].posts[slot];
-        const auto does = static_cast<meeting>(theirs.what.load(std::memory_order_relaxed));
+        const group_page::rank_slot::post& theirs = page_->slots[r].posts[slot];
+        const auto does = static_cast<barrier_point>(theirs.what.load(std::memory_order_relaxed));
         if (does != what) {
             fail(name_of(r) + " is there to " + to_text(does) + ", and rank " + std::to_string(rank_) + " to " +
                  to_text(what) + "; all ranks must take the same steps");
@@ -176,10 +177,10 @@ TESSERA_INLINE bool process_group::comes_with(meeting what, std::uint64_t number
     return true;
 }
 
-TESSERA_INLINE void process_group::tell_difference(meeting what, int other, const std::string& mine) {
+TESSERA_INLINE void process_group::tell_difference(barrier_point what, int other, const std::string& mine) {
     std::string first = mine;
     take_from_first(first);
-    meet(meeting::agree); // all have it, so that nobody leaves what MPI still writes to
+    barrier(barrier_point::agree); // all have it, so that nobody leaves what MPI still writes to
     if (rank_ == other) {
         const std::string me = "rank " + std::to_string(rank_);
         const field_lines own = field_lines::from_text(mine);
@@ -188,18 +189,18 @@ TESSERA_INLINE void process_group::tell_difference(meeting what, int other, cons
         fail(name_of(rank_) + " and rank 0 are there to " + to_text(what) + ", and " +
              (words.empty() ? "their numbers differ" : "differ: " + words) + must_be_alike);
     } else {
-        meet(meeting::agree); // until that one has said it
+        barrier(barrier_point::agree); // until that one has said it
     }
     throw_failure();
 }
 
-TESSERA_INLINE bool process_group::comes(meeting what, index_t patience) noexcept {
+TESSERA_INLINE bool process_group::reaches(barrier_point what, index_t patience) noexcept {
     if (failed()) {
         return false;
     }
-    ++meetings_;
-    page_->seats[rank_].waits_since.store(0, std::memory_order_relaxed);
-    page_->seats[rank_].meetings.store(meetings_, std::memory_order_relaxed);
+    ++barriers_;
+    page_->slots[rank_].waits_since.store(0, std::memory_order_relaxed);
+    page_->slots[rank_].barriers.store(barriers_, std::memory_order_relaxed);
     if (nodes_ == 1) {
         page_->arrived.fetch_add(1, std::memory_order_acq_rel);
     } else {
@@ -226,10 +227,10 @@ TESSERA_INLINE bool process_group::comes(meeting what, index_t patience) noexcep
 
 TESSERA_INLINE bool process_group::have_all_arrived() const {
     if (nodes_ == 1) {
-        return page_->arrived.load(std::memory_order_acquire) >= meetings_ * static_cast<std::uint64_t>(size_);
+        return page_->arrived.load(std::memory_order_acquire) >= barriers_ * static_cast<std::uint64_t>(size_);
     }
     int r = 0;
-    while (r < size_ && page_->seats[r].arrived.load(std::memory_order_acquire) >= meetings_) {
+    while (r < size_ && page_->slots[r].arrived.load(std::memory_order_acquire) >= barriers_) {
         ++r;
     }
     return r == size_;
@@ -237,14 +238,14 @@ TESSERA_INLINE bool process_group::have_all_arrived() const {
 
 TESSERA_INLINE int process_group::missing_rank() const {
     for (int r = 0; r < size_; ++r) {
-        if (page_->seats[r].meetings.load(std::memory_order_relaxed) < meetings_) {
+        if (page_->slots[r].barriers.load(std::memory_order_relaxed) < barriers_) {
             return r;
         }
     }
     return -1;
 }
 
-TESSERA_INLINE std::string process_group::who_is_missing(meeting what) const {
+TESSERA_INLINE std::string process_group::who_is_missing(barrier_point what) const {
     const int r = missing_rank();
     return (r >= 0 ? name_of(r) : "all ranks") + " to " + to_text(what);
 }

@@ -85,7 +85,7 @@ private:
                 continue;
             }
             const op_node& o = g.ops[op];
-            const auto& weigh = record_of(o.attributes).rows_weigh;
+            const auto& weigh = record_of(o.attributes).row_weight;
             double over = static_cast<double>(r.key.size.samples);
             if (weigh != nullptr) {
                 const auto handed_in = [&](int k) {

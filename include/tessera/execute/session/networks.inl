@@ -23,10 +23,10 @@ TESSERA_INLINE const prediction_setting* session_networks::setting_of(const std:
 
 TESSERA_INLINE run_key session_networks::first_key() {
     run_key first{{of_.batch(), longest_of(of_.view())}};
-    first.period = of_.how.period;
-    if (!of_.options.trains) {
+    first.steps_per_plan = of_.how.steps_per_plan;
+    if (!of_.options.for_training) {
         first.kind = run_kind::evaluation;
-        first.period = 1;
+        first.steps_per_plan = 1;
         first.part = setting_of(all_predictions(of_.view()));
     }
     return first;
@@ -94,7 +94,7 @@ TESSERA_INLINE plan session_networks::lowered(const fused_network& network, cons
     }
     o.stored = stored;
     strategy_view s = network.how.view();
-    s.period = key.period;
+    s.steps_per_plan = key.steps_per_plan;
     plan p = lower(g, s, of_.devices, o);
     if (key.kind == run_kind::training) {
         require_several_values(p, g);

@@ -5,8 +5,8 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/local/initialize.hpp"
-#include "tessera/execute/local/kept_pieces.hpp"
 #include "tessera/execute/local/residuals.hpp"
+#include "tessera/execute/local/state_pieces.hpp"
 #include "tessera/execute/local/stored_values.hpp"
 #include "tessera/execute/ranks/own_memory.hpp"
 #include "tessera/execute/session/setting.hpp"
@@ -90,7 +90,7 @@ public:
 
     // ---- averages ---------------------------------------------------------------------------------------------------
 
-    bool uses_averages() const { return uses_averages_; }
+    bool uses_ema() const { return uses_ema_; }
     /// Changes the places of weights and averages.
     void swap_averages() {
         bring(-1);
@@ -102,40 +102,40 @@ public:
                 set_values(p, of_.average_state(), weights);
             }
         }
-        uses_averages_ = !uses_averages_;
+        uses_ema_ = !uses_ema_;
     }
 
     // ---- a parameter (`state` -1), or what the optimizer keeps of it --------------------------------------------------
 
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !regions_of(store_, p, state).empty(); }
-    std::vector<float> kept(int p, int state) const { return values_of(p, place_of(p, state)); }
-    void set_kept(int p, int state, std::span<const float> values) {
+    std::vector<float> state_of(int p, int state) const { return values_of(p, place_of(p, state)); }
+    void set_state(int p, int state, std::span<const float> values) {
         set_values(p, place_of(p, state), values, [&] { return parameter_path_of(of_.view(), p); });
     }
-    std::vector<kept_piece> pieces(int p, int state) const { return pieces_of(store_, p, place_of(p, state)); }
-    void copy_piece(int p, int state, const kept_piece& piece, const box& to, float* numbers) const {
+    std::vector<state_piece> pieces(int p, int state) const { return pieces_of(store_, p, place_of(p, state)); }
+    void copy_piece(int p, int state, const state_piece& piece, const box& to, float* numbers) const {
         detail::copy_piece(backend_, store_, p, place_of(p, state), piece, to, numbers, of_.group());
     }
-    void fill(int p, int state, kept_source source) {
+    void fill(int p, int state, state_source source) {
         store_sink<B> sink(backend_, store_, p, place_of(p, state), of_.group());
         if (of_.group() != nullptr) {
-            of_.group()->meet(meeting::set_parameter);
+            of_.group()->barrier(barrier_point::set_parameter);
         }
         source(sink);
         sink.finish();
         if (of_.group() != nullptr) {
-            of_.group()->meet(meeting::set_parameter);
+            of_.group()->barrier(barrier_point::set_parameter);
         }
     }
 
     // ---- what compressed gradients have left out ----------------------------------------------------------------------
 
-    std::vector<kept_residual> residuals() const { return residuals_of(store_); }
-    void copy_residual(const kept_residual& r, float* numbers) const {
+    std::vector<residual_key> residuals() const { return residuals_of(store_); }
+    void copy_residual(const residual_key& r, float* numbers) const {
         std::memcpy(numbers, residual_at(store_, r), static_cast<std::size_t>(r.region.volume()) * sizeof(float));
     }
-    void set_residual(const kept_residual& r, std::span<const float> numbers) {
+    void set_residual(const residual_key& r, std::span<const float> numbers) {
         float* const to = residual_at(store_, r);
         if (static_cast<index_t>(numbers.size()) != r.region.volume()) {
             throw error("tessera: a residual of " + std::to_string(r.region.volume()) + " numbers is given " +
@@ -156,8 +156,7 @@ private:
     }
     /// Where a number is while averages and weights have changed places.
     int place_of(int p, int state) const {
-        const bool moved =
-            uses_averages_ && (state < 0 || state == of_.average_state()) && keeps(p, of_.average_state());
+        const bool moved = uses_ema_ && (state < 0 || state == of_.average_state()) && keeps(p, of_.average_state());
         return !moved ? state : state < 0 ? of_.average_state() : -1;
     }
 
@@ -167,7 +166,7 @@ private:
     parameter_store store_;
     std::vector<tile> tiles_;    ///< of the parameters in it
     std::vector<index_t> bytes_; ///< of it on every device
-    bool uses_averages_ = false; ///< they are where the parameters were
+    bool uses_ema_ = false;      ///< they are where the parameters were
 };
 
 } // namespace tessera::detail

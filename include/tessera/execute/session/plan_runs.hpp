@@ -72,14 +72,14 @@ public:
                         " learning rates; give one for each step, or none");
         }
         std::vector<double> losses;
-        const auto period = static_cast<std::size_t>(of_.how.period);
+        const auto steps_per_plan = static_cast<std::size_t>(of_.how.steps_per_plan);
         for (std::size_t i = 0; i < batches.size();) {
-            bool all = i + period <= batches.size();
-            const batch_size size = all && period > 1 ? networks_.size_of(batches[i]) : batch_size{};
-            for (std::size_t k = 1; k < period && all; ++k) {
+            bool all = i + steps_per_plan <= batches.size();
+            const batch_size size = all && steps_per_plan > 1 ? networks_.size_of(batches[i]) : batch_size{};
+            for (std::size_t k = 1; k < steps_per_plan && all; ++k) {
                 all = networks_.size_of(batches[i + k]) == size;
             }
-            const std::size_t count = all ? period : 1;
+            const std::size_t count = all ? steps_per_plan : 1;
             take_steps(batches.subspan(i, count), rates.empty() ? rates : rates.subspan(i, count), nullptr, losses);
             i += count;
         }
@@ -98,13 +98,12 @@ private:
     /// One run of a plan of as many steps as there are batches, all of one size.
     void take_steps(std::span<const std::vector<input_data>> batches, std::span<const double> rates,
                     simulation::timeline* measured, std::vector<double>& losses) {
-        if (!of_.options.trains) {
+        if (!of_.options.for_training) {
             throw error(
-                "tessera: a training step of what was made for predictions alone; make it with {.trains = true}");
+                "tessera: a training step of what was made for predictions alone; make it with {.for_training = true}");
         }
-        if (values_.uses_averages()) {
-            throw error(
-                "tessera: a training step while averages of the weights are in use; call use_averages(false) first");
+        if (values_.uses_ema()) {
+            throw error("tessera: a training step while averages of the weights are in use; call use_ema(false) first");
         }
         take_steps(plans_.find({networks_.size_of(batches[0]), run_kind::training, static_cast<int>(batches.size())}),
                    batches, rates, measured, losses, true);

@@ -65,7 +65,7 @@ public:
     void compare_trainings();
     void compare_plans(const plan& p);
     /// Before a plan is made, for which all processes come. Who has it runs it at once, and learns from the same
-    /// meeting that another has not, and why.
+    /// barrier that another has not, and why.
     void compare_keys(const run_key& key) const;
     void share_reports();
     /// Gives them back; all processes call it, when no transfer may report any more.

@@ -71,13 +71,13 @@ TESSERA_INLINE void training_progress::tell_lost(std::uint64_t taken, run_report
 TESSERA_INLINE void training_progress::compare_trainings() {
     if (group() != nullptr) {
         training_ = of_.identity_lines().hash();
-        group()->compare(meeting::compare_trainings, training_, [this] { return of_.identity_lines().text(); });
+        group()->compare(barrier_point::compare_trainings, training_, [this] { return of_.identity_lines().text(); });
     }
 }
 
 TESSERA_INLINE void training_progress::compare_plans(const plan& p) {
     if (group() != nullptr) {
-        group()->compare(meeting::compare_plans, p.hash, [&] {
+        group()->compare(barrier_point::compare_plans, p.hash, [&] {
             field_lines all;
             all.add("plan", p.hash);
             all.add("plan.tasks", p.tasks.size());
@@ -96,12 +96,12 @@ TESSERA_INLINE void training_progress::compare_keys(const run_key& key) const {
     s.training = training_;
     s.kind = key.kind;
     s.number = next_.step;
-    s.steps = static_cast<std::size_t>(key.period);
+    s.steps = static_cast<std::size_t>(key.steps_per_plan);
     s.seed = next_.seed;
     s.learning_rate = next_.learning_rate;
     s.samples = key.size.samples;
     s.length = key.size.length;
-    group()->compare(meeting::begin_run, hash_of_fields(s), [&] { return lines_of_step(s); });
+    group()->compare(barrier_point::begin_run, hash_of_fields(s), [&] { return lines_of_step(s); });
 }
 
 TESSERA_INLINE void training_progress::share_reports() {

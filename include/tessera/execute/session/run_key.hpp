@@ -24,7 +24,7 @@ struct batch_size {
 struct run_key {
     batch_size size;
     run_kind kind = run_kind::training;
-    int period = 1;                           ///< steps of one run
+    int steps_per_plan = 1;                   ///< steps of one run
     const prediction_setting* part = nullptr; ///< null: the whole network
 
     friend bool operator==(const run_key&, const run_key&) = default;

@@ -73,7 +73,7 @@ public:
         const plan& p = r.runner.bound();
         if constexpr (finds_leaders<B>) {
             if (std::none_of(p.results.begin(), p.results.end(),
-                             [&](const result_piece& x) { return x.tensor == tensor && x.part > 0; })) {
+                             [&](const result_piece& x) { return x.tensor == tensor && x.summand > 0; })) {
                 return leaders_on_devices(r, tensor, all);
             }
         }
@@ -104,7 +104,7 @@ public:
         }
         const box all = whole(of_.extents_of(p));
         std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
-        add(r, r.runner.bound().gradients, p, r.key.period - 1, all, out);
+        add(r, r.runner.bound().gradients, p, r.key.steps_per_plan - 1, all, out);
         for (float& x : out) {
             x /= of_.update.loss_scale;
         }
@@ -167,8 +167,8 @@ private:
     std::vector<double> losses_; ///< by operator of the network
     std::vector<float> rows_;    ///< of a loss, with the next: kept so that a step allocates nothing
     mutable piece_sum sum_;
-    mutable std::vector<held_bytes> held_; ///< that it reads
-    bool in_arenas_ = false;               ///< gradients, of the training plan's last run
+    mutable std::vector<resident_bytes> held_; ///< that it reads
+    bool in_arenas_ = false;                   ///< gradients, of the training plan's last run
     std::vector<std::vector<float>> kept_; ///< of every parameter, once the arenas have been used for something else
 };
 

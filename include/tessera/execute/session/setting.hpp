@@ -42,7 +42,7 @@ struct session_setting {
     }
 
     /// Whether the optimizer keeps moving averages of the weights, and as which of its states.
-    bool averages() const { return update.average != 0 && options.trains; }
+    bool averages() const { return update.average != 0 && options.for_training; }
     int average_state() const { return update.own_state_count(); }
 
     /// Throws tessera::error for a strategy or an optimizer that breaks a rule, and for more devices than there are.

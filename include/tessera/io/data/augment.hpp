@@ -47,8 +47,8 @@ class augmented_images {
 public:
     /// Throws tessera::error where means or deviations are not one for each channel, or the padding is negative or
     /// beyond the image.
-    augmented_images(const image_set& set, augmentation how);
-    augmented_images(image_set&& set, augmentation how) = delete; // it would be gone
+    augmented_images(const image_set& set, augmentation augment);
+    augmented_images(image_set&& set, augmentation augment) = delete; // it would be gone
 
     [[nodiscard]] std::int64_t size() const { return set_->size(); }
     [[nodiscard]] const augmentation& how() const { return how_; }

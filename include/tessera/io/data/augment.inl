@@ -34,8 +34,8 @@ TESSERA_INLINE void augment(const augmentation& a, const drawn_augmentation& d, 
     }
 }
 
-TESSERA_INLINE augmented_images::augmented_images(const image_set& set, augmentation how)
-    : set_{&set}, how_{std::move(how)} {
+TESSERA_INLINE augmented_images::augmented_images(const image_set& set, augmentation augment)
+    : set_{&set}, how_{std::move(augment)} {
     if (how_.crop_padding < 0 || how_.crop_padding > std::min(set.height(), set.width()))
         throw error("images of " + std::to_string(set.height()) + "x" + std::to_string(set.width()) +
                     " pixels are cropped with a padding of " + std::to_string(how_.crop_padding) +

@@ -32,7 +32,7 @@ TESSERA_INLINE json to_json(const device_graph& g) {
         x["memory_megabytes_per_second"] = c.memory_megabytes;
         x["memory_bytes"] = c.memory_bytes;
         x["launch_nanoseconds"] = c.launch;
-        x["copies_in_turn"] = c.copies_in_turn;
+        x["copies_in_turn"] = c.serial_copies;
         classes.push_back(std::move(x));
     }
     json components = json::array();
@@ -76,7 +76,7 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
         c.memory_megabytes = m.get("memory_megabytes_per_second").integer(1, largest_rate);
         c.memory_bytes = m.get("memory_bytes").integer(0, largest_memory);
         c.launch = m.get("launch_nanoseconds").integer(0, largest_latency);
-        c.copies_in_turn = m.get("copies_in_turn").boolean();
+        c.serial_copies = m.get("copies_in_turn").boolean();
         m.finish();
         g.classes.push_back(c);
     }

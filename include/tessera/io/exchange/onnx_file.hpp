@@ -15,7 +15,7 @@ namespace tessera::io {
 struct onnx_file {
     onnx::model model;
     std::shared_ptr<const std::string> bytes;
-    std::shared_ptr<std::map<std::string, std::string>> beside; ///< files of external data, by their locations
+    std::shared_ptr<std::map<std::string, std::string>> external; ///< files of external data, by their locations
 };
 
 namespace detail {

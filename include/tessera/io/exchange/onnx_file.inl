@@ -45,8 +45,8 @@ TESSERA_INLINE void external_data::refuse(const onnx::tensor& t, const std::stri
 }
 
 TESSERA_INLINE const std::string& external_data::file_at(const onnx::tensor& t) {
-    const auto found = file_.beside->find(t.location);
-    if (found != file_.beside->end()) {
+    const auto found = file_.external->find(t.location);
+    if (found != file_.external->end()) {
         return found->second;
     }
     if (folder_.empty()) {
@@ -65,12 +65,12 @@ TESSERA_INLINE const std::string& external_data::file_at(const onnx::tensor& t) 
     if (!inside) {
         refuse(t, "lies in '" + t.location + "', which is outside of the model's folder");
     }
-    return file_.beside->emplace(t.location, whole_file(path, INT64_MAX)).first->second;
+    return file_.external->emplace(t.location, whole_file(path, INT64_MAX)).first->second;
 }
 
 TESSERA_INLINE onnx_file onnx_of(std::string bytes, const std::string& folder, const std::string& called) {
     onnx_file file;
-    file.beside = std::make_shared<std::map<std::string, std::string>>();
+    file.external = std::make_shared<std::map<std::string, std::string>>();
     file.bytes = std::make_shared<const std::string>(std::move(bytes));
     const std::string& all = *file.bytes;
     file.model = read_onnx_model(wire_reader(all, called, all.data()));
@@ -87,7 +87,7 @@ TESSERA_INLINE onnx_file onnx_of(std::string bytes, const std::string& folder, c
         }
     }
     file.model.bytes = static_cast<std::int64_t>(all.size());
-    for (const auto& [location, other] : *file.beside) {
+    for (const auto& [location, other] : *file.external) {
         file.model.bytes += static_cast<std::int64_t>(other.size());
     }
     return file;

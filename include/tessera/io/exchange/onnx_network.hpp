@@ -31,15 +31,15 @@ namespace detail {
 /// The text of a network file.
 std::string text_of(const onnx::translated& net);
 
-onnx_network network_of_onnx(const onnx_file& from, const onnx::options& how, const std::string& called);
+onnx_network network_of_onnx(const onnx_file& from, const onnx::options& options, const std::string& called);
 
 } // namespace detail
 
 /// The network of a model's file. Throws tessera::error for files that are damaged, and for models with what a network
 /// has no words for, of which all is said at once, each with its node and operator.
-onnx_network read_onnx(const std::string& path, const onnx::options& how = {});
+onnx_network read_onnx(const std::string& path, const onnx::options& options = {});
 /// The same of a file's bytes, without external data.
-onnx_network onnx_from_bytes(std::string bytes, const onnx::options& how = {},
+onnx_network onnx_from_bytes(std::string bytes, const onnx::options& options = {},
                              const std::string& called = "ONNX model");
 
 /// Gives a session the model's weights, all of them.

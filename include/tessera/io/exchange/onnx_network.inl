@@ -38,9 +38,9 @@ TESSERA_INLINE std::string text_of(const onnx::translated& net) {
     return to_text(j);
 }
 
-TESSERA_INLINE onnx_network network_of_onnx(const onnx_file& from, const onnx::options& how,
+TESSERA_INLINE onnx_network network_of_onnx(const onnx_file& from, const onnx::options& options,
                                             const std::string& called) {
-    onnx::translated net = onnx::network_of(from.model, how, called);
+    onnx::translated net = onnx::network_of(from.model, options, called);
     onnx_network out;
     out.file = network_from_text(text_of(net), 0, called + ", as a network");
     out.notes = std::move(net.notes);
@@ -70,12 +70,13 @@ TESSERA_INLINE onnx_network network_of_onnx(const onnx_file& from, const onnx::o
 
 namespace tessera::io {
 
-TESSERA_INLINE onnx_network read_onnx(const std::string& path, const onnx::options& how) {
-    return detail::network_of_onnx(read_onnx_file(path), how, path);
+TESSERA_INLINE onnx_network read_onnx(const std::string& path, const onnx::options& options) {
+    return detail::network_of_onnx(read_onnx_file(path), options, path);
 }
 
-TESSERA_INLINE onnx_network onnx_from_bytes(std::string bytes, const onnx::options& how, const std::string& called) {
-    return detail::network_of_onnx(onnx_file_from_bytes(std::move(bytes), called), how, called);
+TESSERA_INLINE onnx_network onnx_from_bytes(std::string bytes, const onnx::options& options,
+                                            const std::string& called) {
+    return detail::network_of_onnx(onnx_file_from_bytes(std::move(bytes), called), options, called);
 }
 
 TESSERA_INLINE void write_weights(const std::string& path, const onnx_network& net) {

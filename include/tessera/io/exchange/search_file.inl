@@ -25,7 +25,7 @@ TESSERA_INLINE std::uint64_t subject_of(const graph_view& g, const cluster& on, 
         all.add("rates", c.gigaflops);
         all.add("tf32", c.tf32_gigaflops);
         all.add("bf16", c.bf16_gigaflops);
-        const index_t more[] = {c.memory_megabytes, c.memory_bytes, c.launch, c.copies_in_turn ? 1 : 0};
+        const index_t more[] = {c.memory_megabytes, c.memory_bytes, c.launch, c.serial_copies ? 1 : 0};
         all.add("memory", more);
     }
     for (const link& l : machine.links) {

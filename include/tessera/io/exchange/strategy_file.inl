@@ -34,7 +34,7 @@ TESSERA_INLINE json to_json(const pipeline_schedule& s) {
 }
 
 TESSERA_INLINE std::string text_of(const message& m) {
-    std::string text = to_text(m.how);
+    std::string text = to_text(m.method);
     text += m.server != 0 ? "@" + std::to_string(m.server) : "";
     for (const gradient_slice& x : m.slices) {
         text += " " + std::to_string(x.parameter);

@@ -53,7 +53,7 @@ TESSERA_INLINE bool synchronization_reader::read_how(const char*& at, const char
     for (int i = 0; i < value_count<exchange>; ++i) {
         const auto e = static_cast<exchange>(i);
         if (std::string_view(word, static_cast<std::size_t>(at - word)) == to_text(e)) {
-            m.how = e;
+            m.method = e;
             known = true;
         }
     }

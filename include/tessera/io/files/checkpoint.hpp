@@ -33,13 +33,13 @@ namespace tessera::io {
 
 /// What hands out, and takes, all that goes on in a training: session<B> and compiled sessions.
 template <class S>
-concept KeepsTraining = requires(S& s, const kept_piece& piece, float* numbers, const kept_residual& left_out) {
-    { s.kept(0, -1) } -> std::convertible_to<std::vector<float>>;
+concept KeepsTraining = requires(S& s, const state_piece& piece, float* numbers, const residual_key& left_out) {
+    { s.state_of(0, -1) } -> std::convertible_to<std::vector<float>>;
     { s.keeps(0, -1) } -> std::convertible_to<bool>;
-    { s.kept_pieces(0, -1) } -> std::convertible_to<std::vector<kept_piece>>;
-    s.copy_kept(0, -1, piece, piece.region, numbers);
-    s.fill_kept(0, -1, kept_source());
-    { s.residuals() } -> std::convertible_to<std::vector<kept_residual>>;
+    { s.state_pieces(0, -1) } -> std::convertible_to<std::vector<state_piece>>;
+    s.copy_state(0, -1, piece, piece.region, numbers);
+    s.load_state(0, -1, state_source());
+    { s.residuals() } -> std::convertible_to<std::vector<residual_key>>;
     s.copy_residual(left_out, numbers);
     s.set_residual(left_out, std::span<const float>());
     s.settle();
@@ -52,7 +52,7 @@ struct load_options {
     bool any_optimizer =
         false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate, which goes on
     bool averages =
-        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of {.trains = false}
+        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of {.for_training = false}
 };
 
 namespace detail {
@@ -65,7 +65,7 @@ std::string tensor_name(const graph_view& g, const optimizer& o, int parameter, 
 
 /// Whether a session holds what training needs; one that does not takes the weights of any checkpoint.
 template <class Session>
-bool trains(const Session& s) {
+bool for_training(const Session& s) {
     return s.training_plan().kind == run_kind::training;
 }
 
@@ -76,12 +76,12 @@ std::string shown_states(const std::vector<std::string>& kept);
 template <class Session>
 void require_same_optimizer(const Session& s, const std::string& path, const std::vector<std::string>& saved) {
     const std::vector<std::string> mine = names_of_states(s.update());
-    if (trains(s) && saved != mine) {
+    if (for_training(s) && saved != mine) {
         throw error("tessera: the optimizers differ: the checkpoint '" + path + "' has " + shown_states(saved) +
                     " for each weight, and this trainer's keeps " + shown_states(mine) +
                     ". Make the trainer with the optimizer that was saved, or take the weights alone, with "
                     "load_weights() or into a trainer of "
-                    "{.trains = false}");
+                    "{.for_training = false}");
     }
 }
 
@@ -90,7 +90,7 @@ void require_same_optimizer(const Session& s, const std::string& path, const std
 template <class Session>
 void require_same_tensors(const Session& s, const tensor_files& file) {
     const graph_view g = s.graph_of();
-    const bool with_state = trains(s);
+    const bool with_state = for_training(s);
     std::vector<std::string> wrong;
     std::map<std::string, int> known;
     for (int p = 0; p < g.parameter_count; ++p) {
@@ -244,7 +244,7 @@ checkpoint_folder whole_checkpoint(checkpoint_writers& all, const std::string& f
 
 /// Sets in a session what a checkpoint holds, whose files are what was written.
 template <KeepsTraining Session>
-void take_checkpoint(Session& s, const checkpoint_folder& from, const load_options& how) {
+void take_checkpoint(Session& s, const checkpoint_folder& from, const load_options& options) {
     std::vector<std::string> paths;
     for (const checkpoint_folder::file& f : from.list()) {
         paths.push_back(from.path());
@@ -253,15 +253,15 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
     const tensor_files file(from.path(), paths);
     require_same_checkpoint(processes_of(s), from.path(), from.text());
     const graph_view g = s.graph_of();
-    if (how.averages && trains(s)) {
+    if (options.averages && for_training(s)) {
         throw error("tessera: a trainer that trains has weights and averages; load the checkpoint as it is and call "
-                    "use_averages(true), or load it with "
-                    "{.averages = true} into a trainer of {.trains = false}");
+                    "use_ema(true), or load it with "
+                    "{.averages = true} into a trainer of {.for_training = false}");
     }
     require_same_optimizer(s, from.path(), from.state().optimizer);
     require_same_tensors(s, file);
     const auto average_of = [&](int p) { return "optimizer/average/" + parameter_path_of(g, p); };
-    if (how.averages) {
+    if (options.averages) {
         bool any = false;
         for (int p = 0; p < g.parameter_count; ++p) {
             any = any || file.extents_of(average_of(p)) != nullptr;
@@ -271,23 +271,23 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
                         "' has no averages of the weights; load it without {.averages = true}");
         }
     }
-    if (!how.any_network && from.state().network != 0 && from.state().network != network_hash(g)) {
+    if (!options.any_network && from.state().network != 0 && from.state().network != network_hash(g)) {
         const std::string words = difference_of_part(kept_identity(s), from.state().training, "network.");
         throw error("tessera: the checkpoint '" + from.path() +
                     "' is of another network, whose parameters are called alike: " +
                     (words.empty() ? "an operator or an attribute differs" : words) +
                     "; load it with {.any_network = true} where that is meant");
     }
-    if (!how.any_optimizer && trains(s)) {
+    if (!options.any_optimizer && for_training(s)) {
         require_same_settings(kept_identity(s), from.state(), from.path());
     }
     for (int p = 0; p < g.parameter_count; ++p) {
         for (int k = -1; k < s.update().state_count(); ++k) {
             if (s.keeps(p, k)) {
                 const bool averaged =
-                    how.averages && file.extents_of(average_of(p)) != nullptr; // what is not trained has none
+                    options.averages && file.extents_of(average_of(p)) != nullptr; // what is not trained has none
                 const std::string name = averaged ? average_of(p) : tensor_name(g, s.update(), p, k);
-                s.fill_kept(p, k, [&](kept_sink& to) { file.pour(name, to); });
+                s.load_state(p, k, [&](state_sink& to) { file.pour(name, to); });
             }
         }
     }
@@ -302,18 +302,18 @@ void take_checkpoint(Session& s, const checkpoint_folder& from, const load_optio
 /// (and, where both compress gradients, what all devices together have left out). Of several processes all call it, and
 /// each reads what its devices keep. Throws tessera::error, and leaves the session as it was, where the folder is no
 /// whole checkpoint, is damaged (an older one beside it that is whole is named), or is of another network or optimizer
-/// (which fields differ is said). A trainer of {.trains = false} takes the weights and running statistics of any
+/// (which fields differ is said). A trainer of {.for_training = false} takes the weights and running statistics of any
 /// optimizer's.
 template <KeepsTraining Session>
-checkpoint_state load_checkpoint(Session& s, const std::string& folder, const load_options& how = {}) {
+checkpoint_state load_checkpoint(Session& s, const std::string& folder, const load_options& options = {}) {
     detail::checkpoint_writers all(detail::processes_of(s));
     const detail::checkpoint_folder from = detail::whole_checkpoint(all, folder);
-    detail::take_checkpoint(s, from, how);
+    detail::take_checkpoint(s, from, options);
     return from.state();
 }
 template <class Net, class B>
-checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, const load_options& how = {}) {
-    return load_checkpoint(t.values(), folder, how);
+checkpoint_state load_checkpoint(trainer<Net, B>& t, const std::string& folder, const load_options& options = {}) {
+    return load_checkpoint(t.values(), folder, options);
 }
 
 } // namespace tessera::io

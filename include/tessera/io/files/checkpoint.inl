@@ -59,11 +59,11 @@ TESSERA_INLINE void write_checkpoint(checkpoint_writers& all, const checkpoint_p
             all.set_path(to->path());
         }
     });
-    const std::string beside = all.path() + "/";
+    const std::string prefix = all.path() + "/";
     all.together([&] {
         for (int f = 0; f < layout.files(); ++f) {
             if (layout.writer(f) == all.rank()) {
-                all.set_file(f, write_safetensors(beside + layout.name(f), part.tensors(f),
+                all.set_file(f, write_safetensors(prefix + layout.name(f), part.tensors(f),
                                                   [&](std::size_t i) { return numbers_of(f, i); }));
             }
         }
@@ -82,8 +82,8 @@ TESSERA_INLINE void write_checkpoint(checkpoint_writers& all, const checkpoint_p
             state["files"].push_back({{"name", layout.name(f)}, {"bytes", file.bytes}, {"crc32", text_of(file.crc)}});
         }
         const std::string text = text_of_json(state, 2) + "\n";
-        files::write(beside + "state.json", text);
-        files::write(beside + "COMMIT", text_of(crc_of(text)) + "\n");
+        files::write(prefix + "state.json", text);
+        files::write(prefix + "COMMIT", text_of(crc_of(text)) + "\n");
         to->commit();
     });
 }

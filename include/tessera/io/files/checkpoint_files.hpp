@@ -3,7 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/local/kept_pieces.hpp"
+#include "tessera/execute/local/state_pieces.hpp"
 #include "tessera/io/files/safetensors.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ public:
 
     /// Hands a tensor, of at most max_rank dimensions, to a sink that wants it: in parts that stay in the cache, each
     /// read once.
-    void pour(const std::string& name, kept_sink& to) const;
+    void pour(const std::string& name, state_sink& to) const;
 
 private:
     struct stored_box {

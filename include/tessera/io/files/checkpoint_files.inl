@@ -58,7 +58,7 @@ TESSERA_INLINE const std::string* tensor_files::other_type_of(const std::string&
     return nullptr;
 }
 
-TESSERA_INLINE void tensor_files::pour(const std::string& name, kept_sink& to) const {
+TESSERA_INLINE void tensor_files::pour(const std::string& name, state_sink& to) const {
     constexpr index_t most = index_t{1} << 17U;
     std::vector<float> part;
     for (const stored_box& b : tensors_.at(name).boxes) {

@@ -163,7 +163,7 @@ private:
 /// nothing where there is none. A checkpoint that is damaged, or of a newer version, is left out, and said; one of
 /// another network or optimizer is an error. Of several processes all call it, and all take the same.
 template <KeepsTraining Session>
-std::optional<resumed> resume_newest(Session& s, const std::string& folder, const load_options& how = {}) {
+std::optional<resumed> resume_newest(Session& s, const std::string& folder, const load_options& options = {}) {
     resumed r;
     detail::checkpoint_writers all(detail::processes_of(s));
     const std::vector<std::uint64_t> steps = detail::saved_steps(folder);
@@ -186,7 +186,7 @@ std::optional<resumed> resume_newest(Session& s, const std::string& folder, cons
             r.left_out.emplace_back(e.what());
             continue;
         }
-        detail::take_checkpoint(s, *found, how);
+        detail::take_checkpoint(s, *found, options);
         r.state = found->state();
         return r;
     }
@@ -196,8 +196,8 @@ std::optional<resumed> resume_newest(Session& s, const std::string& folder, cons
     return std::nullopt;
 }
 template <class Net, class B>
-std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& folder, const load_options& how = {}) {
-    return resume_newest(t.values(), folder, how);
+std::optional<resumed> resume_newest(trainer<Net, B>& t, const std::string& folder, const load_options& options = {}) {
+    return resume_newest(t.values(), folder, options);
 }
 
 } // namespace tessera::io

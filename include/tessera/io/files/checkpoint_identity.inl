@@ -40,7 +40,7 @@ TESSERA_INLINE void require_same_checkpoint(process_group* group, const std::str
         return;
     }
     const std::uint64_t hash = tessera::detail::hash_of_bytes(text.data(), text.size());
-    group->compare(meeting::load_checkpoint, hash, [&] {
+    group->compare(barrier_point::load_checkpoint, hash, [&] {
         field_lines all;
         all.add("checkpoint.folder", path);
         all.add("checkpoint.hash", hash);

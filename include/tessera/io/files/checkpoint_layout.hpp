@@ -4,8 +4,8 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/local/kept_pieces.hpp"
 #include "tessera/execute/local/residuals.hpp"
+#include "tessera/execute/local/state_pieces.hpp"
 #include "tessera/io/files/checkpoint_writers.hpp"
 
 #include <algorithm>
@@ -25,12 +25,12 @@ struct checkpoint_chunk {
     box where;
     int file = 0;
     int residual_of = -1; ///< the device that has left it out; -1: it is no residual
-    std::vector<kept_piece>
+    std::vector<state_piece>
         pieces{}; ///< of which it is made; none: of parts of what several operators keep, found by kept()
 };
 
 /// Makes boxes of pieces that one process holds: as few as it finds.
-std::vector<std::pair<box, std::vector<kept_piece>>> boxes_of(std::vector<kept_piece> pieces);
+std::vector<std::pair<box, std::vector<state_piece>>> boxes_of(std::vector<state_piece> pieces);
 
 class checkpoint_layout {
 public:
@@ -44,11 +44,11 @@ public:
         for (int p = 0; p < g.parameter_count; ++p) {
             for (int state = -1; state < s.update().state_count(); ++state) {
                 if (s.keeps(p, state)) {
-                    add(p, state, whole(g.parameters[p].extents), s.kept_pieces(p, state), group);
+                    add(p, state, whole(g.parameters[p].extents), s.state_pieces(p, state), group);
                 }
             }
         }
-        for (const kept_residual& r : s.residuals()) {
+        for (const residual_key& r : s.residuals()) {
             const int writer = group == nullptr ? 0 : group->owner(r.device);
             places_.emplace_back(checkpoint_chunk{r.parameter, -1, r.region, 0, r.device, {}}, place(writer, 0));
         }
@@ -77,7 +77,7 @@ public:
 private:
     using place = std::pair<int, int>;
 
-    void add(int p, int state, const box& all, std::vector<kept_piece> pieces, const process_group* group);
+    void add(int p, int state, const box& all, std::vector<state_piece> pieces, const process_group* group);
 
     int least_of(const std::vector<char>& holders) const;
 
@@ -94,11 +94,11 @@ void copy_chunk(const Session& s, const checkpoint_chunk& c, float* to) {
         s.copy_residual({c.parameter, c.residual_of, c.where}, to);
         return;
     }
-    for (const kept_piece& piece : c.pieces) {
-        s.copy_kept(c.parameter, c.state, piece, c.where, to);
+    for (const state_piece& piece : c.pieces) {
+        s.copy_state(c.parameter, c.state, piece, c.where, to);
     }
     if (c.pieces.empty()) {
-        const std::vector<float> all = s.kept(c.parameter, c.state);
+        const std::vector<float> all = s.state_of(c.parameter, c.state);
         std::copy(all.begin(), all.end(), to);
     }
 }

@@ -9,14 +9,14 @@
 
 namespace tessera::io::detail {
 
-TESSERA_INLINE std::vector<std::pair<box, std::vector<kept_piece>>> boxes_of(std::vector<kept_piece> pieces) {
-    std::vector<std::pair<box, std::vector<kept_piece>>> all;
-    tessera::detail::stable_sort(pieces, [](const kept_piece& a, const kept_piece& b) {
+TESSERA_INLINE std::vector<std::pair<box, std::vector<state_piece>>> boxes_of(std::vector<state_piece> pieces) {
+    std::vector<std::pair<box, std::vector<state_piece>>> all;
+    tessera::detail::stable_sort(pieces, [](const state_piece& a, const state_piece& b) {
         return std::pair(a.number, a.elements.begin) < std::pair(b.number, b.elements.begin);
     });
     for (std::size_t i = 0; i < pieces.size();) { // slices of one region that follow each other
         interval elements = pieces[i].elements;
-        std::vector<kept_piece> of;
+        std::vector<state_piece> of;
         const std::size_t first = i;
         for (; i < pieces.size() && pieces[i].number == pieces[first].number &&
                (i == first || pieces[i].elements.begin == elements.end);
@@ -60,7 +60,7 @@ TESSERA_INLINE std::vector<std::pair<box, std::vector<kept_piece>>> boxes_of(std
 TESSERA_INLINE bool checkpoint_layout::gathers() const {
     return std::any_of(chunks_.begin(), chunks_.end(), [](const checkpoint_chunk& c) {
         return c.residual_of < 0 && (c.pieces.empty() || std::any_of(c.pieces.begin(), c.pieces.end(),
-                                                                     [](const kept_piece& p) { return p.gathered; }));
+                                                                     [](const state_piece& p) { return p.gathered; }));
     });
 }
 
@@ -73,15 +73,15 @@ TESSERA_INLINE std::string checkpoint_layout::name(int file) const {
     return text;
 }
 
-TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std::vector<kept_piece> pieces,
+TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std::vector<state_piece> pieces,
                                            const process_group* group) {
     // Of regions that overlap the larger one is enough.
     tessera::detail::stable_sort(
-        pieces, [](const kept_piece& a, const kept_piece& b) { return a.elements.size() > b.elements.size(); });
-    std::vector<kept_piece> needed;
+        pieces, [](const state_piece& a, const state_piece& b) { return a.elements.size() > b.elements.size(); });
+    std::vector<state_piece> needed;
     index_t elements = 0;
-    for (kept_piece& piece : pieces) {
-        const bool covered = std::any_of(needed.begin(), needed.end(), [&](const kept_piece& n) {
+    for (state_piece& piece : pieces) {
+        const bool covered = std::any_of(needed.begin(), needed.end(), [&](const state_piece& n) {
             return n.number != piece.number && n.elements.size() == n.region.volume() &&
                    n.region.contains(piece.region);
         });
@@ -95,7 +95,7 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
     if (elements != all.volume()) { // they overlap in parts
         needed.clear();
     }
-    for (const kept_piece& piece : needed) {
+    for (const state_piece& piece : needed) {
         std::vector<char> who(load_.size(), 0);
         for (const int d : piece.devices) {
             who[group == nullptr ? 0 : static_cast<std::size_t>(group->owner(d))] = 1;
@@ -111,7 +111,7 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
         places_.emplace_back(checkpoint_chunk{p, state, all, 0, -1, std::move(needed)}, place(writer, 0));
         return;
     }
-    std::map<int, std::vector<kept_piece>> of;
+    std::map<int, std::vector<state_piece>> of;
     for (std::size_t i = 0; i < needed.size(); ++i) {
         const int writer = least_of(holds[i]);
         load_[static_cast<std::size_t>(writer)] += needed[i].elements.size();

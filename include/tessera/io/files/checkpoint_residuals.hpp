@@ -19,11 +19,11 @@ inline constexpr const char* residual_prefix = "left_out/";
 
 /// The name of a residual in a checkpoint: which device has left it out, where the region begins, and of which
 /// parameter it is.
-std::string residual_name(const graph_view& g, const kept_residual& r);
+std::string residual_name(const graph_view& g, const residual_key& r);
 inline bool names_residual(const std::string& name) { return name.starts_with(residual_prefix); }
 
 /// Takes all numbers of a tensor, whatever boxes they come in.
-class whole_sink final : public kept_sink {
+class whole_sink final : public state_sink {
 public:
     explicit whole_sink(const box& all) : all_(all), numbers_(static_cast<std::size_t>(all.volume())) {}
     bool wants(const box&) const override { return true; }
@@ -39,13 +39,13 @@ std::vector<float> numbers_in(const tensor_files& file, const std::string& name,
 
 /// The residuals that a checkpoint holds of a network: names and regions. Throws tessera::error for a name or extents
 /// that are of no region of a parameter.
-std::vector<std::pair<std::string, kept_residual>> residuals_in(const graph_view& g, const tensor_files& file);
+std::vector<std::pair<std::string, residual_key>> residuals_in(const graph_view& g, const tensor_files& file);
 
 /// Sets a session's residuals: under the same plan each device's own; under another one the sum of what all devices had
 /// left out, each element of it on the first device that compresses it. What no device compresses is left out for good.
 template <class Session>
 void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
-    const std::vector<kept_residual> mine = s.residuals();
+    const std::vector<residual_key> mine = s.residuals();
     if (mine.empty()) {
         return;
     }
@@ -66,7 +66,7 @@ void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
                     .apply(numbers_in(file, name, r.region).data(), sum.data(), false, reducer::sum);
             }
         }
-        for (const kept_residual& r : mine) {
+        for (const residual_key& r : mine) {
             if (r.parameter == p) { // an element that is given is not there for the next device
                 std::vector<float> part(static_cast<std::size_t>(r.region.volume()));
                 box_copy(r.region, all, r.region).apply(sum.data(), part.data(), true, reducer::sum);

@@ -7,7 +7,7 @@
 
 namespace tessera::io::detail {
 
-TESSERA_INLINE std::string residual_name(const graph_view& g, const kept_residual& r) {
+TESSERA_INLINE std::string residual_name(const graph_view& g, const residual_key& r) {
     std::string name = residual_prefix + std::to_string(r.device) + "/";
     for (int d = 0; d < r.region.rank; ++d) {
         name += (d > 0 ? "." : "") + std::to_string(r.region.dim[d].begin);
@@ -29,13 +29,13 @@ TESSERA_INLINE std::vector<float> numbers_in(const tensor_files& file, const std
     return sink.numbers();
 }
 
-TESSERA_INLINE std::vector<std::pair<std::string, kept_residual>> residuals_in(const graph_view& g,
-                                                                               const tensor_files& file) {
+TESSERA_INLINE std::vector<std::pair<std::string, residual_key>> residuals_in(const graph_view& g,
+                                                                              const tensor_files& file) {
     std::map<std::string, int> parameters;
     for (int p = 0; p < g.parameter_count; ++p) {
         parameters[parameter_path_of(g, p)] = p;
     }
-    std::vector<std::pair<std::string, kept_residual>> all;
+    std::vector<std::pair<std::string, residual_key>> all;
     for (const std::string& name : file.names()) {
         if (!names_residual(name)) {
             continue;
@@ -55,7 +55,7 @@ TESSERA_INLINE std::vector<std::pair<std::string, kept_residual>> residuals_in(c
             at = next;
             return x;
         };
-        kept_residual r;
+        residual_key r;
         r.device = static_cast<int>(number('/'));
         std::vector<index_t> begins;
         do {

@@ -191,12 +191,12 @@ TESSERA_INLINE void checkpoint_folder::refuse(const std::string& what) const {
     text += "' is no whole checkpoint: " + what;
     const std::size_t end = path_.find_last_not_of('/') + 1;
     const std::size_t slash = path_.rfind('/', end - 1);
-    const std::string beside = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
+    const std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
     const auto mine = step_of(path_.substr(slash == std::string::npos ? 0 : slash + 1, end - (slash + 1)));
     std::string older;
-    for (const std::uint64_t step : mine&& offers_ ? saved_steps(beside) : std::vector<std::uint64_t>{}) {
+    for (const std::uint64_t step : mine&& offers_ ? saved_steps(parent) : std::vector<std::uint64_t>{}) {
         if (step < *mine && older.empty()) {
-            older = beside;
+            older = parent;
             older.append("/").append(step_folder(step));
             older = is_whole(older) ? older : std::string();
         }

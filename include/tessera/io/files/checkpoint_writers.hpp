@@ -82,8 +82,8 @@ private:
         note of[max_processes]{};
     };
 
-    /// To the other nodes: what this process has noted, and then its phase. The letters of a phase have gone when all
-    /// have come to the next one.
+    /// To the other nodes: what this process has noted, and then its phase. The remote writes of a phase have gone when
+    /// all have come to the next one.
     void send();
 
     void wait_for_all();
@@ -91,8 +91,8 @@ private:
     process_group* group_;
     std::unique_ptr<saving_notes> own_;
     std::vector<written_file> own_files_;
-    std::vector<int> mine_;            ///< files noted since the last phase
-    std::vector<letter> letters_[2]{}; ///< of the last two phases
+    std::vector<int> mine_;                 ///< files noted since the last phase
+    std::vector<remote_write> writes_[2]{}; ///< of the last two phases
     saving_notes* notes_ = nullptr;
     written_file* files_ = nullptr; ///< written by their writers
     std::uint64_t phase_ = 0;

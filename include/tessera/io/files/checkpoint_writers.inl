@@ -20,7 +20,7 @@ TESSERA_INLINE checkpoint_writers::checkpoint_writers(process_group* group, int 
         notes_ = reinterpret_cast<saving_notes*>(memory);
         files_ = reinterpret_cast<written_file*>(memory + sizeof(saving_notes));
         if (group->nodes() > 1) {
-            group->meet(meeting::take_memory); // letters come only when all have it
+            group->barrier(barrier_point::take_memory); // remote writes come only when all have it
         }
     }
 }
@@ -29,7 +29,7 @@ TESSERA_INLINE checkpoint_writers::~checkpoint_writers() {
     if (group_ != nullptr) {
         group_->unshare(notes_);
         if (group_->nodes() > 1) {
-            group_->withdraw(); // after a failure: else all letters have gone
+            group_->withdraw(); // after a failure: else all remote writes have gone
         }
     }
 }
@@ -48,11 +48,11 @@ TESSERA_INLINE void checkpoint_writers::set_file(int file, const written_file& f
 }
 
 TESSERA_INLINE void checkpoint_writers::send() {
-    std::vector<letter>& letters = letters_[phase_ % 2];
-    letters.clear();
+    std::vector<remote_write>& writes = writes_[phase_ % 2];
+    writes.clear();
     const shared_place at = group_->place_of(notes_);
     const auto* const memory = reinterpret_cast<const std::byte*>(notes_);
-    const auto add = [&](letter& l, const void* what, std::size_t bytes) {
+    const auto add = [&](remote_write& l, const void* what, std::size_t bytes) {
         const auto begin = static_cast<const std::byte*>(what) - memory;
         l.rows.emplace_back();
         l.rows.back() = {{at.piece, at.offset + static_cast<std::uint64_t>(begin)},
@@ -66,8 +66,8 @@ TESSERA_INLINE void checkpoint_writers::send() {
         if (node == group_->node()) {
             continue;
         }
-        letters.emplace_back();
-        letter& l = letters.back();
+        writes.emplace_back();
+        remote_write& l = writes.back();
         l.node = node;
         add(l, &mine.failed, sizeof mine.failed);
         add(l, mine.words, sizeof mine.words);
@@ -77,11 +77,11 @@ TESSERA_INLINE void checkpoint_writers::send() {
         for (const int f : mine_) {
             add(l, files_ + f, sizeof *files_);
         }
-        l.then = letter::signal::flag;
+        l.then = remote_write::signal::flag;
         l.flag = {at.piece,
                   at.offset + static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&mine.phase) - memory)};
     }
-    for (const letter& l : letters) {
+    for (const remote_write& l : writes) {
         group_->post(l, phase_, nullptr);
     }
     mine_.clear();

@@ -34,7 +34,7 @@ struct weights_of {
 namespace detail {
 
 /// All numbers of a tensor.
-class whole_tensor final : public kept_sink {
+class whole_tensor final : public state_sink {
 public:
     explicit whole_tensor(const shape& s) : all_(whole(s)), numbers_(static_cast<std::size_t>(s.volume())) {}
     bool wants(const box&) const override { return true; }

@@ -176,19 +176,19 @@ TESSERA_INLINE json report_writer::data_of_run() {
     std::vector<row> rows;
     std::vector<int> compute(static_cast<std::size_t>(r_.plan.devices), -1);
     std::vector<int> measured = compute;
-    std::vector<int> beside = compute;
-    std::vector<int> measured_beside = compute;
+    std::vector<int> copies = compute;
+    std::vector<int> measured_copies = compute;
     const auto add = [&rows](std::string name, const char* kind, int height, int gap) {
         rows.push_back({std::move(name), kind, height, gap});
         return static_cast<int>(rows.size()) - 1;
     };
     for (int d = 0; d < shown_devices_; ++d) {
         const auto at = static_cast<std::size_t>(d);
-        const bool in_turn = !has_row_beside(r_, d);
+        const bool serial = !has_copy_row(r_, d);
         compute[at] = add("device " + std::to_string(d), "device", 15, d == 0 ? 2 : 5);
         measured[at] = r_.measured ? add("measured", "measured", 15, 0) : -1;
-        beside[at] = in_turn ? compute[at] : add("copies", "device", 12, 0);
-        measured_beside[at] = !r_.measured ? -1 : in_turn ? measured[at] : add("copies, measured", "measured", 12, 0);
+        copies[at] = serial ? compute[at] : add("copies", "device", 12, 0);
+        measured_copies[at] = !r_.measured ? -1 : serial ? measured[at] : add("copies, measured", "measured", 12, 0);
     }
     std::vector<int> link(bytes_.size(), -1);
     for (std::size_t k = 0; k < used_.size() && k < options_.most_links; ++k) {
@@ -204,7 +204,7 @@ TESSERA_INLINE json report_writer::data_of_run() {
         const int where = b.device >= 0                  ? compute[static_cast<std::size_t>(b.device)]
                           : b.lane < r_.activities.lanes ? link[static_cast<std::size_t>(b.lane)]
                           : b.lane - r_.activities.lanes < r_.plan.devices
-                              ? beside[static_cast<std::size_t>(b.lane - r_.activities.lanes)]
+                              ? copies[static_cast<std::size_t>(b.lane - r_.activities.lanes)]
                               : -1;
         put(where, r_.plan.tasks[static_cast<std::size_t>(b.task)], b.count, b.start, b.end);
     }
@@ -212,7 +212,7 @@ TESSERA_INLINE json report_writer::data_of_run() {
         const task& t = r_.plan.tasks[i];
         const simulation::task_span& s = r_.measured->tasks[i];
         const auto at = static_cast<std::size_t>(t.device);
-        put(measured_row(r_, t) == 0 ? measured[at] : measured_beside[at], t, 1, s.start, s.end);
+        put(measured_row(r_, t) == 0 ? measured[at] : measured_copies[at], t, 1, s.start, s.end);
     }
     json data{{"end", end_}};
     json& shown = data["rows"] = json::array();

@@ -49,7 +49,7 @@ activity_kind kind_of(const task& t, bool in_group);
 std::string text_of_task(const shown_run& r, const task& t);
 
 /// True where a device does something beside its computation.
-bool has_row_beside(const shown_run& r, int device);
+bool has_copy_row(const shown_run& r, int device);
 
 /// Where a span of a task stands in a measured timeline: beside the computation (1) unless the device copies in turn,
 /// on one row.

@@ -63,15 +63,15 @@ TESSERA_INLINE std::string text_of_task(const shown_run& r, const task& t) {
     return (plain ? "" : std::string(to_text(t.kind())) + " for ") + name + " " + to_text(t.what) + more;
 }
 
-TESSERA_INLINE bool has_row_beside(const shown_run& r, int device) {
-    return r.plan.streams > 1 || !r.on->class_of(device).copies_in_turn;
+TESSERA_INLINE bool has_copy_row(const shown_run& r, int device) {
+    return r.plan.streams > 1 || !r.on->class_of(device).serial_copies;
 }
 
 TESSERA_INLINE int measured_row(const shown_run& r, const task& t) {
-    const bool in_turn = r.on->class_of(t.device).copies_in_turn;
-    const bool beside =
-        in_turn ? t.stream != task_stream::compute : t.kind() != task_kind::compute; // a queue stands there too
-    return beside ? 1 : 0;
+    const bool serial = r.on->class_of(t.device).serial_copies;
+    const bool has_copies =
+        serial ? t.stream != task_stream::compute : t.kind() != task_kind::compute; // a queue stands there too
+    return has_copies ? 1 : 0;
 }
 
 } // namespace tessera::io::detail

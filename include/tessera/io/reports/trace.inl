@@ -70,7 +70,7 @@ TESSERA_INLINE void trace_writer::name_devices(int pid) {
     for (int d = 0; d < r_.plan.devices; ++d) {
         const std::string name = "device " + std::to_string(d);
         name_thread(pid, 2 * d, name);
-        if (has_row_beside(r_, d)) {
+        if (has_copy_row(r_, d)) {
             name_thread(pid, 2 * d + 1, name + ", copies and updates");
         }
     }

@@ -135,9 +135,9 @@ constexpr index_t ignored_of_body(const op_attributes& a) {
 }
 /// What the rows of a loss weigh together, where its mean is over that.
 template <class Body>
-constexpr optional_function<double(const op_attributes&, const loss_rows&)> rows_weigh_of() {
-    if constexpr (requires { &Body::rows_weigh; }) {
-        return function_of(&Body::rows_weigh);
+constexpr optional_function<double(const op_attributes&, const loss_rows&)> row_weight_of() {
+    if constexpr (requires { &Body::row_weight; }) {
+        return function_of(&Body::row_weight);
     } else {
         return nullptr;
     }
@@ -185,10 +185,10 @@ constexpr op_record record(const char* name) {
         .inputs = p.inputs,
         .facts = {.loss = p.loss},
         .initial = {p.initial[0], p.initial[1], p.initial[2]},
-        .integers = detail::takes_integers(p) ? function_of(detail::integers_of_body<Body>) : nullptr,
+        .index_bound = detail::takes_integers(p) ? function_of(detail::integers_of_body<Body>) : nullptr,
         .labels = p.loss ? function_of(detail::labels_of_body<Body>) : nullptr,
         .ignored = p.ignores ? function_of(detail::ignored_of_body<Body>) : nullptr,
-        .rows_weigh = detail::rows_weigh_of<Body>(),
+        .row_weight = detail::row_weight_of<Body>(),
         .generated = &detail::generator_of<Body>,
         .own = detail::own_attributes_of<Body>(),
         .takes_logits = detail::takes_logits<Body>(),

@@ -168,8 +168,8 @@ public:
     }
     /// The next parameter, at this index, which is set from outside and not trained: no gradient reaches it.
     template <class... Index>
-    constexpr value constant_parameter(initial_values how, const Index&... at) {
-        const value x = parameter(how, at...);
+    constexpr value constant_parameter(initial_values initial, const Index&... at) {
+        const value x = parameter(initial, at...);
         w_.d.operands[w_.d.operands.size() - 1].differentiable = false;
         return x;
     }
@@ -183,9 +183,9 @@ public:
     }
     /// The next parameter, at this index; what it holds before training.
     template <class... Index>
-    constexpr value parameter(initial_values how, const Index&... at) {
+    constexpr value parameter(initial_values initial, const Index&... at) {
         if (parameters_ < 3) {
-            initial_[parameters_] = how;
+            initial_[parameters_] = initial;
         }
         const int o = add(operand_kind::parameter, parameters_++, element::f32);
         put_index(o, at...);
@@ -366,14 +366,14 @@ private:
         }
         return mask;
     }
-    constexpr value reduce(const loop_list& over, const value& x, reducer how, element type) {
+    constexpr value reduce(const loop_list& over, const value& x, reducer reduction, element type) {
         const int root = expression::detail::node_on(nodes_, x);
         std::uint32_t reduced = 0;
         for (const loop_handle& h : over.all) {
             reduced |= bit(h.loop);
         }
         const std::uint32_t loops = loops_of_node(root) | reduced;
-        if (!pending_.push_back({root, loops, loops & ~reduced, how, type, -1})) {
+        if (!pending_.push_back({root, loops, loops & ~reduced, reduction, type, -1})) {
             an_operator_has_too_many_loops_operands_nests_or_numbers();
         }
         return leaf(first_pending + pending_.size() - 1);
@@ -429,7 +429,7 @@ private:
         }
         return where[i];
     }
-    constexpr nest_pass pass_of(int root, std::uint32_t loops, reducer how) {
+    constexpr nest_pass pass_of(int root, std::uint32_t loops, reducer reduction) {
         nest_pass p;
         int where[expression::max_nodes] = {};
         for (int& w : where) {
@@ -437,7 +437,7 @@ private:
         }
         p.root = placed_node(root, p.nodes, where);
         p.loops = loops;
-        p.reduce = how;
+        p.reduce = reduction;
         return p;
     }
     constexpr void finish(nest_pass& p, int target) {

@@ -25,7 +25,7 @@ struct translated {
 
 class converter {
 public:
-    converter(const model& m, const options& how, const std::string& called);
+    converter(const model& m, const options& given, const std::string& called);
 
     translated run();
 
@@ -58,7 +58,7 @@ private:
 };
 
 /// The network of a model. Throws tessera::error, with all that is not understood at once, each with its node and type.
-translated network_of(const model& m, const options& how, const std::string& called);
+translated network_of(const model& m, const options& given, const std::string& called);
 
 } // namespace tessera::onnx
 

@@ -7,8 +7,8 @@
 
 namespace tessera::onnx {
 
-TESSERA_INLINE converter::converter(const model& m, const options& how, const std::string& called)
-    : model_(m), how_(how), called_(called) {
+TESSERA_INLINE converter::converter(const model& m, const options& given, const std::string& called)
+    : model_(m), how_(given), called_(called) {
     t_.opset = m.opset;
     t_.source = &m.graph;
     t_.most_numbers = 4 * m.bytes + (index_t{1} << 26);
@@ -228,8 +228,8 @@ TESSERA_INLINE void converter::add_loss(const view& result) {
     t_.w.add(how_.loss, loss, {read.node, targets.node});
 }
 
-TESSERA_INLINE translated network_of(const model& m, const options& how, const std::string& called) {
-    return converter(m, how, called).run();
+TESSERA_INLINE translated network_of(const model& m, const options& given, const std::string& called) {
+    return converter(m, given, called).run();
 }
 
 } // namespace tessera::onnx

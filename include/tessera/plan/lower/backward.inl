@@ -43,7 +43,7 @@ TESSERA_INLINE void contribute(const lowering_input& in, network_places& net, co
         ((joint ? index_t{m.number} << 32U : 0) + index_t{op} * max_operands + which) * 65536 + side + s.box_index;
     int part = -1;
     for (const piece& p : to.pieces) {
-        part = keys[at(p.tile)] == key ? p.part : part;
+        part = keys[at(p.tile)] == key ? p.summand : part;
     }
     if (part < 0) {
         part = to.parts++;
@@ -56,7 +56,7 @@ TESSERA_INLINE void contribute(const lowering_input& in, network_places& net, co
         keys.resize(out.p.tiles.size(), -1);
     }
     keys[at(own)] = key;
-    out[own].part = part;
+    out[own].summand = part;
     to.pieces.push_back({region, s.device, part, own});
 }
 
@@ -97,7 +97,8 @@ TESSERA_INLINE int emit_parameter(const lowering_input& in, network_places& net,
     if (in.s.micro_batches > 1) {
         net.accumulators[at(op)].push_back({which, number, mirrored, t});
     }
-    out[t].keep = in.o.keep_gradients && out.step + 1 == in.period(); // those of the last step can be read afterwards
+    out[t].keep =
+        in.o.keep_gradients && out.step + 1 == in.steps_per_plan(); // those of the last step can be read afterwards
     contribute(in, net, m, out, net.parameter_gradients[at(parameter)], op, which, s, region, t);
     return t;
 }

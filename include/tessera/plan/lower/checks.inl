@@ -32,23 +32,23 @@ TESSERA_INLINE void check_options(const lowering_input& in) {
         throw error("tessera: a gradient handed in from outside goes with one micro-batch, not with " +
                     std::to_string(count));
     }
-    if (in.period() > 1 && outside >= 0) {
+    if (in.steps_per_plan() > 1 && outside >= 0) {
         throw error("tessera: a gradient handed in from outside goes with a plan of one step, not of " +
-                    std::to_string(in.period()));
+                    std::to_string(in.steps_per_plan()));
     }
-    if (in.period() < 1) {
-        require(in.g, broken(rule::period_out_of_range, -1, -1, in.period(), tessera::detail::most_steps));
+    if (in.steps_per_plan() < 1) {
+        require(in.g, broken(rule::period_out_of_range, -1, -1, in.steps_per_plan(), tessera::detail::most_steps));
     }
 }
 
 TESSERA_INLINE void check_rules(const lowering_input& in) {
     const schedule_facts facts = facts_of(in.s);
     require(in.g, check_stages(in.g, in.s, facts));
-    require(in.g, in.trains() ? check_training(in.g, in.s, facts) : problem{});
-    require(in.g, in.trains() ? check_synchronization(in.g, in.s) : check_modes(in.g, in.s, modes_of(in.s)));
-    require(in.g, in.trains() ? check_averages(in.g, in.s, in.o.update) : problem{});
-    require(in.g, in.trains() ? check_compressed(in.g, in.s, in.o.update) : problem{});
-    require(in.g, in.trains() ? check_stale(in.g, in.s, in.o.update) : problem{});
+    require(in.g, in.for_training() ? check_training(in.g, in.s, facts) : problem{});
+    require(in.g, in.for_training() ? check_synchronization(in.g, in.s) : check_modes(in.g, in.s, modes_of(in.s)));
+    require(in.g, in.for_training() ? check_averages(in.g, in.s, in.o.update) : problem{});
+    require(in.g, in.for_training() ? check_compressed(in.g, in.s, in.o.update) : problem{});
+    require(in.g, in.for_training() ? check_stale(in.g, in.s, in.o.update) : problem{});
 }
 
 } // namespace tessera::lowering

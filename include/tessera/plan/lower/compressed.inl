@@ -36,7 +36,7 @@ TESSERA_INLINE int add_compression(const lowering_input& in, synchronization_pla
     out[code].elements = out.p.compress.words(volume);
     task& t = add_task(out, task_kind::compress, in.first_user[at(parameter)], pass::update, number, device);
     t.mutable_params().parameter = parameter;
-    t.mutable_params().how = exchange::all_reduce;
+    t.mutable_params().method = exchange::all_reduce;
     t.reads = {source};
     t.writes = {code};
     t.mutable_params().state = residual;
@@ -66,7 +66,7 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
         }
         task& t = add_task(out, task_kind::decompress, in.first_user[at(parameter)], pass::update, i, device);
         t.mutable_params().parameter = parameter;
-        t.mutable_params().how = exchange::all_reduce;
+        t.mutable_params().method = exchange::all_reduce;
         t.mutable_params().message = sent.message;
         t.late = in.sums_late();
         arrived.emplace_back();

@@ -23,7 +23,7 @@ struct message_sum {
 
 /// A message's slices for one set of members.
 struct sent_message {
-    exchange how = exchange::sliced;
+    exchange method = exchange::sliced;
     int message = -1; ///< see task
     int server = 0;
     std::vector<sent_slice> slices{};

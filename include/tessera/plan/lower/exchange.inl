@@ -19,7 +19,7 @@ TESSERA_INLINE void add_reduce(const lowering_input& in, synchronization_places&
     t.mutable_params().parameter = parameter;
     t.mutable_params().slice = x.slice;
     t.mutable_params().slices = x.slices;
-    t.mutable_params().how = sent.how;
+    t.mutable_params().method = sent.method;
     t.mutable_params().message = sent.message;
     t.late = in.sums_late();
     t.mutable_params().norms = norms;
@@ -52,7 +52,7 @@ TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places
         for (const sent_slice& x : sent.slices) {
             const int device = x.copies[at(i)].device;
             mine.push_back({x.what.parameter, x.what.slice * members + i, x.what.slices * members, x.copies, device,
-                            sent.message, sent.how, x.sources});
+                            sent.message, sent.method, x.sources});
             reduced_slice& r = mine.back();
             if (in_slices) {
                 r.copies = {x.copies[at(i)]};
@@ -222,7 +222,7 @@ TESSERA_INLINE void send_to_server(const lowering_input& in, synchronization_pla
 TESSERA_INLINE void send_among(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                const sent_message& sent) {
     std::vector<reduced_slices> arrived;
-    switch (sent.how) {
+    switch (sent.method) {
     case exchange::sliced:
         send_sliced(in, sync, out, sent);
         break;

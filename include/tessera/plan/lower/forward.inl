@@ -59,7 +59,7 @@ TESSERA_INLINE int output_tile(const lowering_input& in, network_places& net, mi
     where.reduce = d.nests[k].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
     const int t = is_output ? add_tile(out, tile_kind::activation, tensor, region, s.device, x.type)
                             : add_intermediate(in, out, tile_kind::intermediate, op, which, region, s.device, x.type);
-    out[t].part = part;
+    out[t].summand = part;
     out[t].replica = is_output ? 0 : in.replica_of(op, s);
     where.pieces.push_back({region, s.device, part, t});
     return t;
@@ -115,8 +115,8 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
         const box region = in.region_of(op, d.output(), s);
         const int t = add_tile(out, tile_kind::activation, to, region, s.device, in.g.tensors[to].type);
         out[t].alias = source;
-        out[t].part = part_of_nest(s, in.config(op), d, 0);
-        m.values[at(to)].pieces.push_back({region, s.device, out[t].part, t});
+        out[t].summand = part_of_nest(s, in.config(op), d, 0);
+        m.values[at(to)].pieces.push_back({region, s.device, out[t].summand, t});
     }
 }
 
@@ -126,9 +126,9 @@ TESSERA_INLINE void forward(const lowering_input& in, network_places& net, micro
         take_view(in, m, out, op);
         return;
     }
-    const pass what = !in.trains() ? pass::evaluate : again ? pass::recompute : pass::forward;
+    const pass what = !in.for_training() ? pass::evaluate : again ? pass::recompute : pass::forward;
     const int nests = in.desc(op).nests.size();
-    if (in.desc(op).has_running_state() && (!in.trains() || in.is_joint(op))) { // with statistics that are there
+    if (in.desc(op).has_running_state() && (!in.for_training() || in.is_joint(op))) { // with statistics that are there
         forward_nests(in, net, m, out, op, nests - 1, nests - 1, what);
     } else if (fuses(in, op)) {
         forward_nests(in, net, m, out, op, 0, nests - 1, what);

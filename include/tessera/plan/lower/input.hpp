@@ -45,13 +45,13 @@ struct lowering_input {
 
     lowering_input(const graph_view& network, const strategy_view& how, int device_count, const lower_options& options);
 
-    bool trains() const { return o.kind == run_kind::training; }
-    bool clips() const { return trains() && o.update.clip_norm > 0; }
+    bool for_training() const { return o.kind == run_kind::training; }
+    bool clips() const { return for_training() && o.update.clip_norm > 0; }
     /// Gradients are summed by tasks of their own, since norms of them are needed before any update, or any of their
     /// parameter.
-    bool sums_first() const { return clips() || (trains() && o.update.is_layerwise()); }
-    bool has_messages() const { return trains() && s.sync != nullptr && !s.sync->messages.empty(); }
-    bool averages() const { return trains() && s.sync != nullptr && s.sync->average_every > 0; }
+    bool sums_first() const { return clips() || (for_training() && o.update.is_layerwise()); }
+    bool has_messages() const { return for_training() && s.sync != nullptr && !s.sync->messages.empty(); }
+    bool averages() const { return for_training() && s.sync != nullptr && s.sync->average_every > 0; }
     bool compresses() const { return has_messages() && s.sync->compress != compression::none; }
     /// Steps by which updates come late; in a plan of one step none.
     int staleness() const;
@@ -59,7 +59,7 @@ struct lowering_input {
     /// Of messages' sums.
     bool updates_wait() const { return sums_first() || s.sync->update_at == sync_time::after_backward; }
     bool is_mirrored(int micro_batch) const { return s.schedule != nullptr && s.schedule->is_mirrored(micro_batch); }
-    int period() const { return trains() ? s.period : 1; }
+    int steps_per_plan() const { return for_training() ? s.steps_per_plan : 1; }
 
     const configuration& config(int op) const { return s.ops[op]; }
     const description& desc(int op) const { return descriptions[at(op)]; }

@@ -14,18 +14,18 @@ TESSERA_INLINE lowering_input::lowering_input(const graph_view& network, const s
     descriptions.reserve(at(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         descriptions.push_back(g.describe(op));
-        const bool over_all = s.micro_batches > 1 && s.statistics == statistics_over::mini_batch && trains();
+        const bool over_all = s.micro_batches > 1 && s.statistics == statistics_over::mini_batch && for_training();
         joint_statistics = joint_statistics || (over_all && desc(op).has_running_state());
     }
     find_gradients();
-    for (int p = 0; p < g.parameter_count && trains() && o.update.is_layerwise(); ++p) {
+    for (int p = 0; p < g.parameter_count && for_training() && o.update.is_layerwise(); ++p) {
         layerwise[at(p)] = g.parameters[p].trained && rule_for(o.update, g, p).is_layerwise() ? 1 : 0;
     }
 }
 
 TESSERA_INLINE int lowering_input::staleness() const {
     const int wanted = has_messages() ? s.sync->staleness : 0;
-    return wanted < period() ? wanted : period() - 1;
+    return wanted < steps_per_plan() ? wanted : steps_per_plan() - 1;
 }
 
 TESSERA_INLINE bool lowering_input::is_empty(const shard& x, int op) const {
@@ -55,7 +55,7 @@ TESSERA_INLINE std::vector<shard> lowering_input::shards_of(int op, int micro_ba
 }
 
 TESSERA_INLINE bool lowering_input::takes_own_statistics(int op) const {
-    return s.statistics == statistics_over::replica && trains() && statistics_loop(desc(op)) >= 0;
+    return s.statistics == statistics_over::replica && for_training() && statistics_loop(desc(op)) >= 0;
 }
 
 TESSERA_INLINE int lowering_input::replica_of(int op, const shard& x) const {

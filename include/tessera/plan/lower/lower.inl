@@ -14,7 +14,7 @@ TESSERA_INLINE plan_writer empty_plan(const lowering_input& in) {
     out.p.devices = in.devices;
     out.p.kind = in.o.kind;
     out.p.loss_scale = static_cast<double>(in.o.update.loss_scale);
-    out.p.states = in.trains() ? in.o.update.state_count() : 0;
+    out.p.states = in.for_training() ? in.o.update.state_count() : 0;
     out.p.clips = in.clips();
     out.p.average_every = in.averages() ? in.s.sync->average_every : 0;
     out.p.compress = in.compresses() ? in.s.sync->setting() : compression_setting{};
@@ -22,8 +22,8 @@ TESSERA_INLINE plan_writer empty_plan(const lowering_input& in) {
     out.p.output_gradient = in.o.output_gradient;
     out.p.micro_batches = in.s.micro_batches;
     out.p.joint_statistics = in.joint_statistics;
-    out.p.replica_statistics = in.s.statistics == statistics_over::replica && in.trains();
-    out.p.period = in.period();
+    out.p.replica_statistics = in.s.statistics == statistics_over::replica && in.for_training();
+    out.p.steps_per_plan = in.steps_per_plan();
     return out;
 }
 
@@ -32,7 +32,7 @@ TESSERA_INLINE void reserve(const lowering_input& in, plan_writer& out) {
     for (int op = 0; op < in.g.op_count; ++op) {
         shards += at(in.config(op).shards());
     }
-    const std::size_t tasks = (in.trains() ? 3 : 1) * shards * at(in.s.micro_batches) * at(in.period());
+    const std::size_t tasks = (in.for_training() ? 3 : 1) * shards * at(in.s.micro_batches) * at(in.steps_per_plan());
     out.p.tasks.reserve(tasks);
     out.p.tiles.reserve(2 * tasks);
 }
@@ -43,7 +43,7 @@ TESSERA_INLINE void lower_step(network_lowering& x) {
         x.sync.holds = i < losses;
         perform(x, x.order.actions[i]);
         if (i + 1 == losses) {
-            finish_held(x.in, x.net, x.sync, x.out);
+            finish_deferred(x.in, x.net, x.sync, x.out);
         }
     }
     finish_updates(x.in, x.net, x.sync, x.out);
@@ -65,7 +65,7 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
         const int result = g.ops[g.op_count - 1].output;
         x.all[0].gradients[lowering::at(result)] = x.net.inputs[lowering::at(in.o.output_gradient)];
     }
-    const int steps = in.period();
+    const int steps = in.steps_per_plan();
     for (; steps > x.out.step; ++x.out.step) { // nvcc takes `step <` for a template's name
         if (x.out.step > 0) {
             forget_step(in, x.net, x.order.sweeps);

@@ -16,7 +16,7 @@ TESSERA_INLINE int first_replica(const lowering_input& in, int op, const shard& 
         inner *= c.degree[k];
     }
     const int first = s.box_index - s.index[l] * inner;
-    return shard_at(c, in.s.pool, d, (first * c.partial + s.part) * c.replicate).device;
+    return shard_at(c, in.s.pool, d, (first * c.partial + s.summand) * c.replicate).device;
 }
 
 TESSERA_INLINE int home_of(const lowering_input& in, int op, int which, const shard& s) {
@@ -89,7 +89,7 @@ TESSERA_INLINE int reader_of(const lowering_input& in, int tensor) {
 TESSERA_INLINE void take_in(const lowering_input& in, plan_writer& out, int tensor, piece& where) {
     const element type = in.g.tensors[tensor].type;
     const int t = add_tile(out, tile_kind::activation, tensor, where.region, in.s.parameters_on, type);
-    add_copy(out, reader_of(in, tensor), in.trains() ? pass::forward : pass::evaluate, where.tile, t);
+    add_copy(out, reader_of(in, tensor), in.for_training() ? pass::forward : pass::evaluate, where.tile, t);
     where.device = in.s.parameters_on;
     where.tile = t;
 }
@@ -101,7 +101,7 @@ TESSERA_INLINE std::vector<located> place_inputs(const lowering_input& in, plan_
         if (n.producer < 0) {
             const box region = whole(n.extents);
             const int made = add_tile(out, tile_kind::input, t, region, -1, n.type);
-            out[made].part = 0;
+            out[made].summand = 0;
             values[at(t)] = {{{region, -1, 0, made}}, 1};
             if (in.s.parameters_on >= 0 && t != in.o.output_gradient) {
                 take_in(in, out, t, values[at(t)].pieces[0]);

@@ -22,7 +22,7 @@ struct located {
 struct gathered_tile {
     box region;
     int device = 0;
-    int part = -1; ///< the one part asked for, or -1 for the sum
+    int summand = -1; ///< the one part asked for, or -1 for the sum
     int tile = -1;
 };
 using gathered_list = std::vector<gathered_tile>;
@@ -102,7 +102,7 @@ struct reduced_slice {
     std::vector<piece> copies;
     int device = 0;
     int message = -1; ///< with this and what follows: see task
-    exchange how = exchange::sliced;
+    exchange method = exchange::sliced;
     std::vector<int> from{};              ///< tiles that hold the slice's summed gradient or add up to it
     int state = -1;                       ///< tile of the optimizer's state, where it is known already
     std::vector<box> counted_elsewhere{}; ///< parts of the region whose squares another group of copies counts
@@ -118,8 +118,8 @@ struct stale_step {
 
 /// Gradients that are ready, on their way to updates.
 struct synchronization_places {
-    bool holds = false;                    ///< a loss of the step has not been computed yet
-    std::vector<std::pair<int, int>> held; ///< operator and micro-batch that have gone backward meanwhile
+    bool holds = false;                        ///< a loss of the step has not been computed yet
+    std::vector<std::pair<int, int>> deferred; ///< operator and micro-batch that have gone backward meanwhile
     std::size_t next_message = 0;
     std::vector<int> states;    ///< tiles of the optimizer's states
     std::vector<int> residuals; ///< tiles of what devices have left out of gradients

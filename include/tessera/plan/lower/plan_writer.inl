@@ -57,7 +57,7 @@ TESSERA_INLINE task& add_compute(const lowering_input& in, plan_writer& out, int
     task& t = add_task(out, task_kind::compute, op, what, number, s.device);
     t.mutable_compute().first_nest = first;
     t.mutable_compute().last_nest = last;
-    t.mutable_compute().first_part = is_first_part(s, d) && s.part == 0;
+    t.mutable_compute().first_part = is_first_part(s, d) && s.summand == 0;
     for (int l = 0; l < max_loops; ++l) {
         t.mutable_compute().ranges[l] = s.ranges[l];
     }

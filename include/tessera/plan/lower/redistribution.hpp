@@ -17,7 +17,7 @@ struct needed_tile {
     element type = element::f32;
     box region;
     int device = 0;
-    int part = -1;
+    int summand = -1;
 };
 
 /// The tile that holds what is needed: a piece that is there already, one gathered before, or a new one that a copy

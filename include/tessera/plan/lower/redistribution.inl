@@ -9,20 +9,20 @@ namespace tessera::lowering {
 
 TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& cache, const needed_tile& x, int op,
                         pass what) {
-    if (from.parts == 1 || x.part >= 0) {
+    if (from.parts == 1 || x.summand >= 0) {
         for (const piece& p : from.pieces) {
-            if (p.device == x.device && p.region == x.region && (x.part < 0 || p.part == x.part)) {
+            if (p.device == x.device && p.region == x.region && (x.summand < 0 || p.summand == x.summand)) {
                 return p.tile;
             }
         }
     }
     for (const gathered_tile& c : cache) {
-        if (c.device == x.device && c.region == x.region && c.part == x.part) {
+        if (c.device == x.device && c.region == x.region && c.summand == x.summand) {
             return c.tile;
         }
     }
     const std::vector<piece>& sources = from.pieces;
-    const gather plan_of = gather_into(sources, x.region, x.device, x.device, x.part);
+    const copy_recipe plan_of = copy_recipe_for(sources, x.region, x.device, x.device, x.summand);
     if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
         const piece& only = sources[at(plan_of.segments[0].source)];
         if (only.device == x.device && only.region == x.region) {
@@ -30,11 +30,11 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
         }
     }
     const int t = add_tile(out, x.kind, x.tensor, x.region, x.device, x.type);
-    cache.push_back({x.region, x.device, x.part, t});
+    cache.push_back({x.region, x.device, x.summand, t});
     if (x.region.empty()) { // an input of a concatenation of which a shard needs nothing
         return t;
     }
-    out[t].part = x.part;
+    out[t].summand = x.summand;
     task& copy = add_task(out, task_kind::copy, op, what, 0, x.device);
     copy.mutable_copy().clear = plan_of.clear;
     copy.mutable_copy().reduce = from.reduce;
@@ -52,13 +52,13 @@ TESSERA_INLINE std::vector<int> equal_parts(const located& from, const box& regi
     std::vector<int> result;
     std::vector<char> seen(at(from.parts), 0);
     for (const piece& p : from.pieces) {
-        if (seen[at(p.part)] != 0 || intersect(p.region, region).empty()) {
+        if (seen[at(p.summand)] != 0 || intersect(p.region, region).empty()) {
             continue;
         }
         if (!(p.region == region)) {
             return {};
         }
-        seen[at(p.part)] = 1;
+        seen[at(p.summand)] = 1;
         result.push_back(p.tile);
     }
     return result;
@@ -66,7 +66,7 @@ TESSERA_INLINE std::vector<int> equal_parts(const located& from, const box& regi
 
 TESSERA_INLINE int need_value(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor,
                               const box& region, const shard& s, int op, pass what) {
-    const int part = in.config(op).partial > 1 ? s.part : -1;
+    const int part = in.config(op).partial > 1 ? s.summand : -1;
     return need(out, m.values[at(tensor)], m.gathered_values[at(tensor)],
                 {tile_kind::activation, tensor, in.g.tensors[tensor].type, region, s.device, part}, op, what);
 }

@@ -10,7 +10,7 @@ namespace tessera::lowering {
 TESSERA_INLINE void keep(plan_writer& out, int tensor, const located& where) {
     for (const piece& x : where.pieces) {
         if (x.device >= 0) {
-            out.p.results.push_back({tensor, x.part, x.tile, out.step});
+            out.p.results.push_back({tensor, x.summand, x.tile, out.step});
             out[out.p.root(x.tile)].keep = true;
             out[x.tile].keep = true;
         }
@@ -23,7 +23,7 @@ TESSERA_INLINE void collect_results(const lowering_input& in, const network_plac
         for (std::size_t m = 0; m < micro_batches.size() && in.g.is_loss(op); ++m) {
             const auto keep_tensor = [&](int t) { keep(out, t, micro_batches[m].values[at(t)]); };
             keep_tensor(in.g.ops[op].output);
-            if (!in.trains()) {
+            if (!in.for_training()) {
                 keep_tensor(in.g.ops[op].inputs[0]);
             }
         }
@@ -40,10 +40,10 @@ TESSERA_INLINE void collect_results(const lowering_input& in, const network_plac
             keep(out, t, micro_batches[0].gradients[at(t)]);
         }
     }
-    if (in.o.keep_gradients && out.step + 1 == in.period()) {
+    if (in.o.keep_gradients && out.step + 1 == in.steps_per_plan()) {
         for (int p = 0; p < in.g.parameter_count; ++p) {
             for (const piece& c : net.parameter_gradients[at(p)].pieces) {
-                out.p.gradients.push_back({p, c.part, c.tile, out.step});
+                out.p.gradients.push_back({p, c.summand, c.tile, out.step});
             }
         }
     }

@@ -137,7 +137,7 @@ TESSERA_INLINE int whole_parameter(const lowering_input& in, network_places& net
             continue;
         }
         const int made = add_intermediate(in, out, tile_kind::intermediate, op, which, region, s.device, element::f32);
-        task& t = add_task(out, task_kind::gather, op, what, s.part, s.device);
+        task& t = add_task(out, task_kind::gather, op, what, s.summand, s.device);
         t.mutable_params().parameter = parameter;
         t.reads = slices;
         t.writes = {made};

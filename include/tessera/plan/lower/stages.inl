@@ -79,7 +79,7 @@ TESSERA_INLINE action_order arrange(const lowering_input& in) {
         order.sweeps += in.samples_of(m).empty() ? 0 : 1;
     }
     for (const action& x : all) { // a short batch may leave micro-batches without samples
-        const bool wanted = in.trains() || x.what == action_kind::forward;
+        const bool wanted = in.for_training() || x.what == action_kind::forward;
         if (wanted && !in.samples_of(x.micro_batch).empty()) {
             order.actions.push_back(x);
         }

@@ -114,7 +114,8 @@ TESSERA_INLINE void update_running(const lowering_input& in, network_places& net
 TESSERA_INLINE void forward_and_follow(const lowering_input& in, network_places& net, micro_batch_list& all,
                                        plan_writer& out, int op) {
     forward(in, net, all[at(out.micro_batch)], out, op);
-    const bool counts = in.desc(op).has_running_state() && in.trains() && !in.is_joint(op) && !in.g.facts(op).view;
+    const bool counts =
+        in.desc(op).has_running_state() && in.for_training() && !in.is_joint(op) && !in.g.facts(op).view;
     if (counts && (all.size() == 1 || --net.forwards_left[at(op)] == 0)) {
         update_running(in, net, all, out, op);
     }

@@ -25,7 +25,7 @@ void finish_parameters(const lowering_input& in, network_places& net, synchroniz
                        int op);
 
 /// What has gone backward before the last loss was known, in that order.
-void finish_held(const lowering_input& in, network_places& net, synchronization_places& sync, plan_writer& out);
+void finish_deferred(const lowering_input& in, network_places& net, synchronization_places& sync, plan_writer& out);
 
 /// Updates of steps that have waited as long as they may; when the last step has gone backward, of all.
 void update_stale(const lowering_input& in, synchronization_places& sync, plan_writer& out);

@@ -54,7 +54,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
     }
     for (std::vector<sent_slice>& set : by_members) {
         const bool alone = set[0].copies.size() == 1; // nothing to exchange but with devices without a copy
-        const tessera::exchange how = alone ? exchange::sliced : m.how;
+        const tessera::exchange how = alone ? exchange::sliced : m.method;
         const bool together = !alone && (how == exchange::sliced || how == exchange::all_reduce);
         const int message = together ? out.message_count++ : -1;
         const sent_message sent{how, message, m.server, std::move(set)};
@@ -78,7 +78,7 @@ TESSERA_INLINE void send_messages(const lowering_input& in, const network_places
 TESSERA_INLINE void finish_parameters(const lowering_input& in, network_places& net, synchronization_places& sync,
                                       plan_writer& out, int op) {
     if (sync.holds) {
-        sync.held.emplace_back(op, out.micro_batch);
+        sync.deferred.emplace_back(op, out.micro_batch);
         return;
     }
     for (int p : in.g.ops[op].parameters) {
@@ -99,14 +99,14 @@ TESSERA_INLINE void finish_parameters(const lowering_input& in, network_places& 
     }
 }
 
-TESSERA_INLINE void finish_held(const lowering_input& in, network_places& net, synchronization_places& sync,
-                                plan_writer& out) {
+TESSERA_INLINE void finish_deferred(const lowering_input& in, network_places& net, synchronization_places& sync,
+                                    plan_writer& out) {
     sync.holds = false;
-    for (const auto& [op, micro_batch] : sync.held) {
+    for (const auto& [op, micro_batch] : sync.deferred) {
         out.micro_batch = micro_batch;
         finish_parameters(in, net, sync, out, op);
     }
-    sync.held.clear();
+    sync.deferred.clear();
 }
 
 TESSERA_INLINE void update_stale(const lowering_input& in, synchronization_places& sync, plan_writer& out) {
@@ -114,7 +114,8 @@ TESSERA_INLINE void update_stale(const lowering_input& in, synchronization_place
     sync.stale.push_back({now, std::move(sync.reduced)});
     sync.reduced.clear();
     std::size_t due = 0;
-    for (; due < sync.stale.size() && (sync.stale[due].step + in.staleness() <= now || now + 1 == in.period()); ++due) {
+    for (; due < sync.stale.size() && (sync.stale[due].step + in.staleness() <= now || now + 1 == in.steps_per_plan());
+         ++due) {
         out.step = sync.stale[due].step;
         int number = 0;
         for (const reduced_slices& r : sync.stale[due].reduced) {

@@ -67,7 +67,7 @@ TESSERA_INLINE int state_tile(const lowering_input& in, synchronization_places& 
     out[t].bytes = out[t].elements * bytes_of(element::f32) * in.o.update.state_count();
     out[t].slice = r.slice; // several of them may lie on one device
     out[t].slices = r.slices;
-    if (out.p.period > 1) {
+    if (out.p.steps_per_plan > 1) {
         sync.states.push_back(t);
     }
     return t;
@@ -86,11 +86,11 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
     t.mutable_params().slice = first.slice;
     t.mutable_params().slices = first.slices;
     t.mutable_params().state = all.size() == 1 ? states[0] : -1;
-    t.mutable_params().how = first.how;
+    t.mutable_params().method = first.method;
     t.mutable_params().message = first.message;
     t.late = in.sums_late();
     const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait();
-    const bool queued = urgent && first.how == exchange::server;
+    const bool queued = urgent && first.method == exchange::server;
     t.priority = queued ? out.step * in.g.op_count + user : -1; // an earlier step needs it earlier
     for (std::size_t i = 0; i < all.size(); ++i) {
         const reduced_slice& r = all[i];

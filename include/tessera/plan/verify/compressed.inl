@@ -43,7 +43,7 @@ TESSERA_INLINE bool verifier::decompression_is_sound(const task& whole, const ta
                  t.params().slices == 1 && !t.reads.empty() && t.writes.size() == 1 && t.params().state < 0;
     const tile* const to = right ? &p_.tiles[at(t.writes[0])] : nullptr;
     right = right && to->kind == tile_kind::parameter_gradient && to->tensor == t.params().parameter &&
-            to->device == t.device && to->step == t.step && to->part < 0 && to->origin < 0 && to->slices == 1 &&
+            to->device == t.device && to->step == t.step && to->summand < 0 && to->origin < 0 && to->slices == 1 &&
             to->format == 0 && to->type == element::f32;
     for (std::size_t i = 0; right && i < t.reads.size(); ++i) {
         const tile& x = p_.tiles[at(t.reads[i])];

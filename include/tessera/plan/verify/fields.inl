@@ -9,11 +9,11 @@ namespace tessera::detail {
 
 /// What the plan says of itself, of its tiles and of its tasks can be.
 TESSERA_INLINE bool verifier::fields() {
-    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.period > 0 && p_.states >= 0 &&
+    const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.steps_per_plan > 0 && p_.states >= 0 &&
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
                         p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
-                        p_.staleness >= 0 && p_.staleness < p_.period && p_.compress.block > 0 &&
+                        p_.staleness >= 0 && p_.staleness < p_.steps_per_plan && p_.compress.block > 0 &&
                         p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
@@ -38,11 +38,11 @@ TESSERA_INLINE bool verifier::fields() {
 }
 
 /// The optimizer finds the state, the norms and the scale of gradients that it works with.
-TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
-    const bool trains = p_.kind == run_kind::training;
+TESSERA_INLINE bool verifier::is_made_for(const optimizer& update) {
+    const bool for_training = p_.kind == run_kind::training;
     std::vector<trust_by> by(at(g_.parameter_count), trust_by::none);
-    for (int p = 0; p < g_.parameter_count && trains && how.is_layerwise(); ++p) {
-        by[at(p)] = rule_for(how, g_, p).trust;
+    for (int p = 0; p < g_.parameter_count && for_training && update.is_layerwise(); ++p) {
+        by[at(p)] = rule_for(update, g_, p).trust;
     }
     for (const task& whole : p_.tasks) {
         const bool norm = whole.kind() == task_kind::norm;
@@ -53,7 +53,7 @@ TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
                                    : t.params().layer_norms.empty() == (wanted == trust_by::none));
         };
         if (norm ||
-            (whole.kind() == task_kind::update && (how.is_layerwise() || !whole.params().layer_norms.empty()))) {
+            (whole.kind() == task_kind::update && (update.is_layerwise() || !whole.params().layer_norms.empty()))) {
             for_each_part(whole, look);
         }
         if (!right) {
@@ -61,8 +61,9 @@ TESSERA_INLINE bool verifier::is_made_for(const optimizer& how) {
                           "it is made for an optimizer that scales the steps of other parameters, or by other norms");
         }
     }
-    return (p_.loss_scale == static_cast<double>(how.loss_scale) && p_.states == (trains ? how.state_count() : 0) &&
-            p_.clips == (trains && how.clip_norm > 0)) ||
+    return (p_.loss_scale == static_cast<double>(update.loss_scale) &&
+            p_.states == (for_training ? update.state_count() : 0) &&
+            p_.clips == (for_training && update.clip_norm > 0)) ||
            refuse(nullptr, "it is made for an optimizer with another state, clipping or loss scale");
 }
 
@@ -114,8 +115,8 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
             return "has no memory: it is another name for itself";
         }
     }
-    if (x.step < 0 || x.step >= p_.period || x.micro_batch < -1 || x.micro_batch >= p_.micro_batches || x.replica < 0 ||
-        x.part < -1) {
+    if (x.step < 0 || x.step >= p_.steps_per_plan || x.micro_batch < -1 || x.micro_batch >= p_.micro_batches ||
+        x.replica < 0 || x.summand < -1) {
         return "is of a step, a micro-batch, a replica or a part that does not exist";
     }
     const bool flat = x.kind == tile_kind::parameter || x.kind == tile_kind::parameter_gradient ||
@@ -172,10 +173,10 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
 TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     const int count = static_cast<int>(p_.tiles.size());
     if (t.kind() > task_kind::decompress || t.what > pass::evaluate || t.stream > task_stream::queue ||
-        t.copy().reduce > reducer::max || t.params().how > exchange::server) {
+        t.copy().reduce > reducer::max || t.params().method > exchange::server) {
         return "is of no kind, pass, stream or exchange";
     }
-    if (t.device < 0 || t.device >= p_.devices || t.step < 0 || t.step >= p_.period || t.micro_batch < 0 ||
+    if (t.device < 0 || t.device >= p_.devices || t.step < 0 || t.step >= p_.steps_per_plan || t.micro_batch < 0 ||
         t.micro_batch >= p_.micro_batches) {
         return "is of a device, a step or a micro-batch that does not exist";
     }
@@ -188,7 +189,7 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
             fields, [&](int k, const plan_field& facts) { exist = exist && k < count && k >= (facts.none ? -1 : 0); });
     });
     const parameter_fields& own = t.params();
-    for (const task_part& x : own.parts) {
+    for (const task_parameter& x : own.parts) {
         exist = exist && x.parameter >= 0 && x.parameter < g_.parameter_count;
     }
     if (!exist) {

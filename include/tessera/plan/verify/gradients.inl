@@ -9,11 +9,11 @@ namespace tessera::detail {
 
 /// Follows what tiles hold, task by task: which contributions (parts) each slice is the sum of.
 TESSERA_INLINE bool verifier::gradients() {
-    held_.assign(p_.tiles.size(), {});
+    pending_.assign(p_.tiles.size(), {});
     std::vector<std::pair<index_t, int>> parts; // of every parameter, each once: its contributions
     const std::vector<char> gathered = gathered_tiles();
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
-        if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].part >= 0 && gathered[i] == 0) {
+        if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].summand >= 0 && gathered[i] == 0) {
             parts.push_back({p_.tiles[i].tensor, static_cast<int>(i)});
         }
     }
@@ -24,7 +24,7 @@ TESSERA_INLINE bool verifier::gradients() {
              it != parts.end() && it->first == parameter; ++it) {
             const tile& x = p_.tiles[at(it->second)];
             if (x.step == step && !intersect(x.region, region).empty()) {
-                all.push_back(x.part);
+                all.push_back(x.summand);
             }
         }
         std::sort(all.begin(), all.end());
@@ -75,8 +75,8 @@ TESSERA_INLINE bool verifier::gradients() {
             t.params().parameter >= 0;
         const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
         const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
-                          target->part < 0 && t.reads[0] != t.writes[0];
-        const bool renews = t.kind() == task_kind::reorder && !held_[at(p_.root(t.reads[0]))].empty();
+                          target->summand < 0 && t.reads[0] != t.writes[0];
+        const bool renews = t.kind() == task_kind::reorder && !pending_[at(p_.root(t.reads[0]))].empty();
         if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
             continue;
         }
@@ -115,8 +115,8 @@ TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<i
         return;
     }
     const interval own = slice_of(x, t);
-    std::vector<held_sum>& all = held_[at(p_.root(which))];
-    for (held_sum& h : all) {
+    std::vector<pending_sum>& all = pending_[at(p_.root(which))];
+    for (pending_sum& h : all) {
         if (h.elements == own) {
             h.parts = sum;
             return;
@@ -133,18 +133,18 @@ TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
         if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
             continue;
         }
-        const std::vector<held_sum>& known = held_[at(p_.root(r))];
+        const std::vector<pending_sum>& known = pending_[at(p_.root(r))];
         if (known.empty() && x.kind == tile_kind::code) {
             return refuse(&t, "a task reads a compressed gradient that nothing has written yet");
         }
         if (known.empty()) {
-            sum.push_back(x.part >= 0 ? x.part : all_parts);
+            sum.push_back(x.summand >= 0 ? x.summand : all_parts);
             continue;
         }
         const interval own = slice_of(x, t);
         index_t covered = 0;
         const std::vector<int>* first = own.empty() ? &known[0].parts : nullptr; // more slices than elements
-        for (const held_sum& h : known) {
+        for (const pending_sum& h : known) {
             const index_t common = intersect(h.elements, own).size();
             covered += common;
             if (common > 0 && first != nullptr && *first != h.parts) {
@@ -163,8 +163,8 @@ TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     const bool again = std::adjacent_find(sum.begin(), sum.end()) != sum.end();
     const bool more = sum.size() > 1 && sum[0] == all_parts;
     const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
-        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].part < 0 &&
-               held_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
+        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].summand < 0 &&
+               pending_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
                    return x.kind() == task_kind::compute &&
                           std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
                });

@@ -61,8 +61,9 @@ TESSERA_INLINE bool verifier::origin_is_sound(const tile& x) const {
     const bool kept = from.kind == tile_kind::parameter
                           ? x.kind == tile_kind::activation && x.micro_batch == 0
                           : x.kind == from.kind && x.micro_batch == from.micro_batch && x.step == from.step;
-    return kept && from.origin < 0 && x.tensor == from.tensor && x.part == from.part && x.replica == from.replica &&
-           x.type == from.type && x.slices == 1 && from.slices == 1 && from.region.contains(x.region);
+    return kept && from.origin < 0 && x.tensor == from.tensor && x.summand == from.summand &&
+           x.replica == from.replica && x.type == from.type && x.slices == 1 && from.slices == 1 &&
+           from.region.contains(x.region);
 }
 
 /// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a
@@ -70,7 +71,7 @@ TESSERA_INLINE bool verifier::origin_is_sound(const tile& x) const {
 TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
     const tile& x = p_.tiles[at(i)];
     const tile& b = p_.tiles[at(x.alias)];
-    const bool taken_in = b.kind == tile_kind::activation && b.part < 0 && g_.tensors[b.tensor].producer < 0;
+    const bool taken_in = b.kind == tile_kind::activation && b.summand < 0 && g_.tensors[b.tensor].producer < 0;
     if (x.device != b.device || x.type != b.type || x.step != b.step || (x.micro_batch != b.micro_batch && !taken_in) ||
         (x.format == 0 && b.format == 0 && x.elements != b.elements) || x.kind != b.kind || x.offset != b.offset ||
         x.bytes != b.bytes || x.slices != 1 || b.slices != 1 ||
@@ -78,7 +79,7 @@ TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
         return false;
     }
     if (x.tensor == b.tensor) {
-        return x.region == b.region && x.part == b.part;
+        return x.region == b.region && x.summand == b.summand;
     }
     const bool forward = x.kind == tile_kind::activation;
     const tile& in = forward ? b : x;
@@ -101,7 +102,7 @@ TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
         return reads && same_place && is_complete(b);
     }
     if (facts.view) {
-        return reads && same_place && (x.part == b.part || (x.part == 0 && is_complete(b)));
+        return reads && same_place && (x.summand == b.summand || (x.summand == 0 && is_complete(b)));
     }
     return reads && in.region == out.region && activates_.size() > at(i) && activates_[at(i)] != 0;
 }
@@ -180,11 +181,11 @@ TESSERA_INLINE bool verifier::is_same(const tile& from, const tile& to) const {
     if (from.kind == tile_kind::input) {
         const bool gradient = p_.output_gradient >= 0 && from.tensor == p_.output_gradient;
         return gradient ? to.kind == tile_kind::gradient && to.tensor == g_.ops[g_.op_count - 1].output
-                        : to.kind == tile_kind::activation && to.tensor == from.tensor && to.part <= 0;
+                        : to.kind == tile_kind::activation && to.tensor == from.tensor && to.summand <= 0;
     }
     const bool taken_in = from.kind == tile_kind::activation && g_.tensors[from.tensor].producer < 0;
     const bool of_sums = from.kind == tile_kind::intermediate || from.kind == tile_kind::intermediate_gradient;
-    const bool part = to.part < 0 || from.part == to.part || taken_in;
+    const bool part = to.summand < 0 || from.summand == to.summand || taken_in;
     const bool of_parameter = from.kind == tile_kind::parameter_gradient; // a sum over micro-batches
     return parameter_in(from) < 0 && from.kind == to.kind && from.tensor == to.tensor && part &&
            (from.micro_batch == to.micro_batch || taken_in || of_parameter) && (from.step == to.step || taken_in) &&

@@ -83,7 +83,7 @@ TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
     switch (x.kind) {
     case operand_kind::input: {
         const int tensor = g_.ops[t.op].inputs[x.slot];
-        const bool taken_in = held.kind == tile_kind::activation && held.tensor == tensor && held.part < 0 &&
+        const bool taken_in = held.kind == tile_kind::activation && held.tensor == tensor && held.summand < 0 &&
                               g_.tensors[tensor].producer < 0 && held.region.contains(region);
         right = right && (taken_in || holds(which, tile_kind::activation, tensor, t, region));
         break;
@@ -112,7 +112,7 @@ TESSERA_INLINE bool verifier::part_read(const task& t, int& part) const {
     for (int o = 0; o < d.operands.size(); ++o) {
         if (d.operands[o].kind == operand_kind::input && t.compute().value[o] >= 0 &&
             !is_complete(p_.tiles[at(t.compute().value[o])])) {
-            part = p_.tiles[at(t.compute().value[o])].part;
+            part = p_.tiles[at(t.compute().value[o])].summand;
         }
     }
     for (int o = 0; o < d.operands.size() && part >= 0; ++o) {
@@ -120,7 +120,7 @@ TESSERA_INLINE bool verifier::part_read(const task& t, int& part) const {
             continue;
         }
         const tile& x = p_.tiles[at(t.compute().value[o])];
-        if (!d.linear || (x.part != part && !x.region.empty())) { // a concatenation may need nothing of an input
+        if (!d.linear || (x.summand != part && !x.region.empty())) { // a concatenation may need nothing of an input
             return false;
         }
     }
@@ -175,7 +175,8 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
         const box region = tessera::region(d, o, t.compute().ranges);
         if (!holds(t.compute().value[o], is_output ? tile_kind::activation : tile_kind::intermediate,
                    is_output ? g_.ops[t.op].output : t.op * max_operands + o, t, region) ||
-            !(x.region == region) || x.part < 0 || x.origin >= 0 || (x.type != d.operands[o].type && !in_its_own_way)) {
+            !(x.region == region) || x.summand < 0 || x.origin >= 0 ||
+            (x.type != d.operands[o].type && !in_its_own_way)) {
             return refuse(&t, "an operator writes a region that is not its shard's, or another tensor");
         }
         for (int k = t.compute().first_nest; k <= t.compute().last_nest;
@@ -283,7 +284,7 @@ TESSERA_INLINE bool verifier::gradient_made_is(const task& t, int o) {
     const bool whole = kind == tile_kind::gradient && is_seen_through_windows(desc(t.op), o) &&
                        made.region.dim[0] == region.dim[0] && made.region.dim[1] == region.dim[1];
     return (holds(t.compute().gradient[o], kind, tensor, t, region) && (made.region == region || whole) &&
-            made.origin < 0 && (made.part >= 0 || kind == tile_kind::parameter_gradient)) ||
+            made.origin < 0 && (made.summand >= 0 || kind == tile_kind::parameter_gradient)) ||
            refuse(&t, "a computation makes the gradient of its operand " + std::to_string(o) +
                           " where that of another, or of another region, is");
 }

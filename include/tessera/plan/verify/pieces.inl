@@ -100,7 +100,7 @@ TESSERA_INLINE void verifier::collect_pieces() {
     for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
         const tile& x = p_.tiles[at(i)];
         const bool names = x.kind == tile_kind::activation || x.kind == tile_kind::gradient;
-        if (names && x.alias >= 0 && x.part >= 0 && x.origin < 0) {
+        if (names && x.alias >= 0 && x.summand >= 0 && x.origin < 0) {
             const int base = renamed(i);
             const int op = base < 0 ? -1 : g_.tensors[p_.tiles[at(base)].tensor].producer;
             if (base >= 0 && x.kind == tile_kind::activation ? renames(x) : base >= 0 && op >= 0) {
@@ -117,13 +117,13 @@ TESSERA_INLINE void verifier::collect_pieces() {
         const tile& x = p_.tiles[at(pieces_[i].tile)];
         const index_t extent = x.region.rank > 0 ? x.region.dim[0].size() : 1;
         if (heads_.empty() || heads_.back().key != pieces_[i].key) {
-            heads_.push_back({pieces_[i].key, i, i, 0, x.part, x.part});
+            heads_.push_back({pieces_[i].key, i, i, 0, x.summand, x.summand});
         }
         piece_range& h = heads_.back();
         h.end = i + 1;
         h.longest = std::max(h.longest, extent);
-        h.least_part = std::min(h.least_part, x.part);
-        h.largest_part = std::max(h.largest_part, x.part);
+        h.least_part = std::min(h.least_part, x.summand);
+        h.largest_part = std::max(h.largest_part, x.summand);
     }
 }
 
@@ -163,10 +163,10 @@ TESSERA_INLINE std::uint64_t verifier::source_of(const task& t, int o) const {
     if (!is_backward(t.what)) { // a linear operator passes the parts of its input on one by one
         for (int i = 0; i < d.operands.size() && d.linear; ++i) {
             const int x = d.operands[i].kind == operand_kind::input ? t.compute().value[i] : -1;
-            part = x >= 0 ? std::max(part, p_.tiles[at(x)].part) : part;
+            part = x >= 0 ? std::max(part, p_.tiles[at(x)].summand) : part;
         }
         if (d.linear && t.compute().value[o] >= 0 && sees_nothing(t)) { // of whose inputs there is no part to read
-            part = p_.tiles[at(t.compute().value[o])].part;
+            part = p_.tiles[at(t.compute().value[o])].summand;
         }
         part = std::max(part, 0);
     }
@@ -194,7 +194,7 @@ TESSERA_INLINE typename verifier::piece_range verifier::pieces_of(std::uint64_t 
 
 /// True for a tile that holds the sum of all parts of its region: what others have made of it are copies.
 TESSERA_INLINE bool verifier::is_complete(const tile& x) const {
-    if (x.part < 0) {
+    if (x.summand < 0) {
         return true;
     }
     const piece_range all = pieces_of(piece_key(x));
@@ -202,7 +202,7 @@ TESSERA_INLINE bool verifier::is_complete(const tile& x) const {
         return false;
     }
     if (all.least_part == all.largest_part) {
-        return x.part == all.least_part;
+        return x.summand == all.least_part;
     }
     const interval own = x.region.rank > 0 ? x.region.dim[0] : interval{0, 1};
     const auto from = std::lower_bound(pieces_.begin() + static_cast<std::ptrdiff_t>(all.begin),
@@ -214,7 +214,7 @@ TESSERA_INLINE bool verifier::is_complete(const tile& x) const {
         if (intersect(y.region, x.region).empty()) {
             continue;
         }
-        if (y.part != x.part) {
+        if (y.summand != x.summand) {
             return false;
         }
         found = true;

@@ -13,15 +13,16 @@ TESSERA_INLINE bool verifier::results() {
     std::vector<char> listed(p_.tiles.size(), 0);
     for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
         for (const result_piece& r : *list) {
-            const bool exists = r.tile >= 0 && at(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.period;
+            const bool exists =
+                r.tile >= 0 && at(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.steps_per_plan;
             const tile* x = exists ? &p_.tiles[at(r.tile)] : nullptr;
             const bool of_parameter = list == &p_.gradients;
-            const bool right = exists && x->device >= 0 && x->tensor == r.tensor && std::max(x->part, 0) == r.part &&
-                               (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
-                               p_.tiles[at(p_.root(r.tile))].keep && x->slices == 1 &&
-                               !history_[at(p_.root(r.tile))].empty();
+            const bool right =
+                exists && x->device >= 0 && x->tensor == r.tensor && std::max(x->summand, 0) == r.summand &&
+                (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
+                p_.tiles[at(p_.root(r.tile))].keep && x->slices == 1 && !history_[at(p_.root(r.tile))].empty();
             const bool kind =
-                right && (of_parameter ? x->kind == tile_kind::parameter_gradient && x->part >= 0
+                right && (of_parameter ? x->kind == tile_kind::parameter_gradient && x->summand >= 0
                                        : x->kind == tile_kind::activation || x->kind == tile_kind::gradient);
             if (!kind) {
                 return refuse(nullptr, "a result of tensor " + std::to_string(r.tensor) +
@@ -30,7 +31,7 @@ TESSERA_INLINE bool verifier::results() {
             listed[at(r.tile)] = 1;
         }
     }
-    for (int step = 0; step < p_.period; ++step) {
+    for (int step = 0; step < p_.steps_per_plan; ++step) {
         for (int op = 0; op < g_.op_count; ++op) {
             const bool loss = g_.is_loss(op);
             const bool last = p_.output_gradient >= 0 && op + 1 == g_.op_count;
@@ -48,8 +49,8 @@ TESSERA_INLINE bool verifier::results() {
     }
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
         const tile& x = p_.tiles[i];
-        const bool contributes =
-            x.kind == tile_kind::parameter_gradient && x.part >= 0 && x.origin < 0 && x.step + 1 == p_.period;
+        const bool contributes = x.kind == tile_kind::parameter_gradient && x.summand >= 0 && x.origin < 0 &&
+                                 x.step + 1 == p_.steps_per_plan;
         if (contributes && listed[i] == 0 && (x.keep || !p_.gradients.empty())) {
             return refuse(nullptr, "a gradient of the parameter " + parameter_path_of(g_, x.tensor) + " is not listed");
         }
@@ -65,7 +66,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
     for (const result_piece& r : p_.results) {
         const tile& x = p_.tiles[at(r.tile)];
         if (r.tensor == tensor && x.kind == kind && r.step == step) {
-            listed.push_back(number_of(x.region, static_cast<std::uint64_t>(r.part)));
+            listed.push_back(number_of(x.region, static_cast<std::uint64_t>(r.summand)));
             whole_input = whole_input && x.region == whole(g_.tensors[tensor].extents);
         }
     }
@@ -82,7 +83,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
         const piece_range all = pieces_of(piece_key(x));
         for (std::size_t i = all.begin; i < all.end; ++i) {
             const tile& piece = p_.tiles[at(pieces_[i].tile)];
-            made.push_back(number_of(piece.region, static_cast<std::uint64_t>(piece.part)));
+            made.push_back(number_of(piece.region, static_cast<std::uint64_t>(piece.summand)));
         }
     }
     for (std::vector<std::uint64_t>* list : {&listed, &made}) {
@@ -143,15 +144,15 @@ TESSERA_INLINE bool verifier::updates() {
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        std::vector<std::vector<interval>> written(at(p_.period));
-        std::vector<std::vector<interval>> averaged(at(p_.period));
+        std::vector<std::vector<interval>> written(at(p_.steps_per_plan));
+        std::vector<std::vector<interval>> averaged(at(p_.steps_per_plan));
         bool differs = false; // from the other copies
         for (const auto& [writer, a] : history_[i]) {
             const task& w = p_.tasks[at(writer)];
             if (!a.write) {
                 continue;
             }
-            if (w.step < 0 || w.step >= p_.period) {
+            if (w.step < 0 || w.step >= p_.steps_per_plan) {
                 return refuse(&w, "there is no such step");
             }
             (w.kind() == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
@@ -183,8 +184,9 @@ TESSERA_INLINE bool verifier::updates() {
             }
         }
         bool averages = true;
-        for (int step = 0; step < p_.period && differs; ++step) {
-            const bool due = step + 1 == p_.period || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
+        for (int step = 0; step < p_.steps_per_plan && differs; ++step) {
+            const bool due =
+                step + 1 == p_.steps_per_plan || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
             averages = averages && (!due || covers_once(averaged[at(step)], x.elements));
         }
         if (!averages) {
@@ -210,7 +212,7 @@ TESSERA_INLINE bool verifier::collectives() {
     const auto is_member = [](const task& t) {
         return t.params().message >= 0 ||
                (t.kind() == task_kind::update && t.params().parts.empty() && t.params().slices > 1 &&
-                t.params().how == exchange::sliced && t.writes.size() > 1);
+                t.params().method == exchange::sliced && t.writes.size() > 1);
     };
     std::vector<std::pair<const task*, int>> seen; // the first member of each, and how many there are of its writes
     const auto number_of = [&](const task& t) {

@@ -74,7 +74,7 @@ TESSERA_INLINE std::uint64_t verifier::group_of(const task& t) const {
 TESSERA_INLINE bool verifier::groups_fill(int op) {
     const std::vector<int>& own = tasks_of_[at(op)];
     std::size_t i = 0;
-    for (int step = 0; step < p_.period; ++step) {
+    for (int step = 0; step < p_.steps_per_plan; ++step) {
         for (int m = 0; m < p_.micro_batches; ++m) {
             task_range ways[3];
             for (std::uint64_t way = 0; way < 3; ++way) {
@@ -128,7 +128,7 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
             passes = passes || part >= 0;
             const int written = t.compute().value[d.output()];
             if (part < 0 && written >= 0 && sees_nothing(t)) {
-                part = p_.tiles[at(written)].part % parts;
+                part = p_.tiles[at(written)].summand % parts;
                 blind.push_back(cells.size() - 1);
             }
             cells.back().at[cells.back().axes++] = {part, part + 1};
@@ -258,16 +258,17 @@ TESSERA_INLINE bool verifier::pieces_are_apart() {
         compare([](const made_piece* a, const made_piece* b) { return a->source < b->source; },
                 [&](const made_piece* a, const made_piece* b) { // of one shard: copies
                     return a->source == b->source && a->operand >= 0 &&
-                           (tile_of(a).part != tile_of(b).part || !(tile_of(a).region == tile_of(b).region));
+                           (tile_of(a).summand != tile_of(b).summand || !(tile_of(a).region == tile_of(b).region));
                 });
         compare(
             [&](const made_piece* a, const made_piece* b) {
-                return tile_of(a).part != tile_of(b).part ? tile_of(a).part < tile_of(b).part : place(a) < place(b);
+                return tile_of(a).summand != tile_of(b).summand ? tile_of(a).summand < tile_of(b).summand
+                                                                : place(a) < place(b);
             },
             [&](const made_piece* a, const made_piece* b) { // of one number: of one shard, or names of one thing
                 const bool one = a->source == b->source && a->op == b->op && a->operand == b->operand &&
                                  (!is_gradient || tile_of(a).region == tile_of(b).region);
-                return tile_of(a).part == tile_of(b).part && place(a) == place(b) && !one;
+                return tile_of(a).summand == tile_of(b).summand && place(a) == place(b) && !one;
             });
         if (wrong != nullptr) {
             return refuse(nullptr, "tile " + std::to_string(wrong->tile) +
@@ -285,7 +286,7 @@ TESSERA_INLINE bool verifier::aliases_fill(int op) {
     if (!renames && !facts.passes_gradient) {
         return true;
     }
-    for (int step = 0; step < p_.period; ++step) {
+    for (int step = 0; step < p_.steps_per_plan; ++step) {
         for (int m = 0; m < p_.micro_batches; ++m) {
             if (samples_of(m).empty()) {
                 continue;
@@ -328,7 +329,7 @@ TESSERA_INLINE bool verifier::names_fill(int op, const tile& of, int times) cons
             c.at[c.axes++] = x.region.dim[d];
         }
         cells.push_back(c);
-        parts.emplace_back(c.hash(), x.part);
+        parts.emplace_back(c.hash(), x.summand);
     }
     cell whole_one;
     const shape& extents = g_.tensors[of.tensor].extents;

@@ -41,7 +41,7 @@ TESSERA_INLINE bool verifier::structure() {
             return refuse(&t, "a computation is on a communication stream");
         }
         if ((t.stream == task_stream::queue) != (t.priority >= 0) ||
-            (t.priority >= 0 && t.params().how != exchange::server)) {
+            (t.priority >= 0 && t.params().method != exchange::server)) {
             return refuse(&t, "a task is in a queue without a priority, has one outside, or goes to no server");
         }
         for (const int a : t.after) {
@@ -59,7 +59,7 @@ TESSERA_INLINE bool verifier::structure() {
         for (int k : t.writes) {
             const bool shares = t.kind() == task_kind::update || t.kind() == task_kind::average ||
                                 (t.kind() == task_kind::reduce && t.params().message >= 0);
-            const bool pushes = shares && (t.params().slices > 1 || t.params().how == exchange::server);
+            const bool pushes = shares && (t.params().slices > 1 || t.params().method == exchange::server);
             if (p_.tiles[at(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
@@ -163,7 +163,7 @@ TESSERA_INLINE bool verifier::parts() {
     const std::vector<char> gathered = gathered_tiles();
     std::vector<std::pair<index_t, int>> pieces; // by tensor
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
-        if (p_.tiles[i].part >= 0 && gathered[i] == 0) {
+        if (p_.tiles[i].summand >= 0 && gathered[i] == 0) {
             pieces.push_back({tensor_key(p_.tiles[i]), static_cast<int>(i)});
         }
     }
@@ -176,7 +176,7 @@ TESSERA_INLINE bool verifier::parts() {
             const tile& own = p_.tiles[at(it->second)];
             bool again = false;
             for (const tile* other : result) {
-                again = again || (other->part == own.part && other->region == own.region);
+                again = again || (other->summand == own.summand && other->region == own.region);
             }
             if (!again) {
                 result.push_back(&own);
@@ -203,7 +203,7 @@ TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
         const tile& source = origin_of(t.copy().segments[i].source);
         for (std::size_t j = 0; j < i; ++j) {
             const tile& other = origin_of(t.copy().segments[j].source);
-            const bool again = other.part == source.part || other.part < 0 || source.part < 0;
+            const bool again = other.summand == source.summand || other.summand < 0 || source.summand < 0;
             if (again && !intersect(t.copy().segments[j].region, t.copy().segments[i].region).empty()) {
                 return false;
             }
@@ -211,14 +211,14 @@ TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
     }
     for (const tile* x : pieces) {
         index_t missing = 0;
-        if (target.part < 0 || x->part == target.part) {
+        if (target.summand < 0 || x->summand == target.summand) {
             missing = intersect(x->region, target.region).volume();
         }
         for (const copy_segment& s : t.copy().segments) {
             const tile& source = origin_of(s.source);
-            if (source.part < 0) { // a sum, which has every part
+            if (source.summand < 0) { // a sum, which has every part
                 missing -= intersect(x->region, s.region).volume();
-            } else if (source.part == x->part && source.region == x->region) {
+            } else if (source.summand == x->summand && source.region == x->region) {
                 missing -= s.region.volume();
             }
         }

@@ -28,7 +28,7 @@ TESSERA_INLINE bool verifier::sum_is_sound(const task& t) {
         if (i > 0 && t.reads[i] == t.writes[0]) {
             return refuse(&t, "a sum overwrites what it has not read yet");
         }
-        if (i > 0 && t.reads[0] == t.writes[0] && from.part >= 0) {
+        if (i > 0 && t.reads[0] == t.writes[0] && from.summand >= 0) {
             return refuse(&t, "a sum takes a contribution that others take too");
         }
     }
@@ -80,7 +80,7 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
             if (x < 0 || p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
                 continue;
             }
-            while (p_.tiles[at(x)].part < 0) {
+            while (p_.tiles[at(x)].summand < 0) {
                 if (readers[at(x)].size() != 1) {
                     return refuse(&t, "a micro-batch's gradient is not added to the others' exactly once");
                 }
@@ -89,7 +89,7 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
                                   "a task takes a micro-batch's gradient for the sum of all");
                 }
                 x = p_.tasks[at(readers[at(x)][0])].writes[0];
-                if (p_.tiles[at(x)].part < 0 && readers[at(x)].empty()) {
+                if (p_.tiles[at(x)].summand < 0 && readers[at(x)].empty()) {
                     return refuse(&t, "a micro-batch's gradient is added to what nobody uses");
                 }
             }
@@ -132,7 +132,7 @@ TESSERA_INLINE bool verifier::contributions_are_apart(const std::vector<contribu
         const task& t = p_.tasks[at(c.task)];
         const tile& x = p_.tiles[at(c.total)];
         const std::uint64_t whose = piece_key_of_parameter(x);
-        list.push_back({op::mix(whose ^ static_cast<std::uint64_t>(x.part + 1)),
+        list.push_back({op::mix(whose ^ static_cast<std::uint64_t>(x.summand + 1)),
                         op::mix(whose ^ source_of(t, c.operand)),
                         static_cast<std::uint64_t>(t.op * max_operands + c.operand), t.micro_batch, c.task});
     }
@@ -185,8 +185,8 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
         known.emplace_back(c.total, batches(c.total));
         for (const auto& [total, of_other] : known) {
             const tile& other = p_.tiles[at(total)];
-            if (other.tensor == x.tensor && other.step == x.step && other.part == x.part && other.region == x.region &&
-                of_other != known.back().second) {
+            if (other.tensor == x.tensor && other.step == x.step && other.summand == x.summand &&
+                other.region == x.region && of_other != known.back().second) {
                 return refuse(&p_.tasks[at(c.task)], "copies of a gradient are sums over different micro-batches");
             }
         }

@@ -23,7 +23,7 @@ bool verifier::groups_cover(Groups& known, task_kind kind) {
             }
             continue;
         }
-        if (x.kind == tile_kind::parameter_gradient && x.part >= 0 && p_.clips && x.step == 0) {
+        if (x.kind == tile_kind::parameter_gradient && x.summand >= 0 && p_.clips && x.step == 0) {
             wanted[at(x.tensor)].push_back(x.region);
         }
     }
@@ -40,7 +40,7 @@ bool verifier::groups_cover(Groups& known, task_kind kind) {
             }
         }
         for (const box& b : wanted[at(parameter)]) {
-            for (int step = 0; step < p_.period; ++step) {
+            for (int step = 0; step < p_.steps_per_plan; ++step) {
                 bool covered = b.empty();
                 for (const auto& x : known[at(parameter)]) {
                     covered = covered || (x.step == step && (norms ? x.region == b : !intersect(x.region, b).empty()));

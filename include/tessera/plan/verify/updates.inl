@@ -19,13 +19,13 @@ TESSERA_INLINE bool verifier::exchanges() {
             }
         }
     }
-    std::vector<std::vector<int>> taken(at(g_.parameter_count * p_.period)); // norms by parameter and step
+    std::vector<std::vector<int>> taken(at(g_.parameter_count * p_.steps_per_plan)); // norms by parameter and step
     for (const task& t : p_.tasks) {
         for (const int n : t.kind() == task_kind::norm ? t.params().layer_norms : std::vector<int>{}) {
             if (!is_layer_norm(p_.tiles[at(n)])) {
                 return refuse(&t, "a task takes no norm of a parameter that is trained");
             }
-            taken[at(p_.tiles[at(n)].tensor * p_.period + t.step)].push_back(n);
+            taken[at(p_.tiles[at(n)].tensor * p_.steps_per_plan + t.step)].push_back(n);
         }
     }
     for (std::vector<int>& all : taken) {
@@ -80,7 +80,7 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
         const bool right = is_norm ? x.device == t.device && x.tensor == t.params().parameter
                                    : x.kind == (updates ? tile_kind::parameter : tile_kind::parameter_gradient) &&
                                          x.tensor == t.params().parameter && x.region == first.region &&
-                                         (updates || (x.step == t.step && x.part < 0 && x.origin < 0));
+                                         (updates || (x.step == t.step && x.summand < 0 && x.origin < 0));
         numbers += is_norm ? 1 : 0;
         if (!right) {
             return refuse(&whole, "a task sums or updates something else than its parameter, or another region of it");
@@ -173,7 +173,7 @@ TESSERA_INLINE bool verifier::reads_layer_norms(const task& whole, const task& t
     }
     std::sort(known.begin(), known.end());
     const bool right = t.kind() == task_kind::update
-                           ? reads && known == taken[at(t.params().parameter * p_.period + t.step)]
+                           ? reads && known == taken[at(t.params().parameter * p_.steps_per_plan + t.step)]
                            : known.empty();
     return right ||
            refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
@@ -185,20 +185,20 @@ TESSERA_INLINE bool verifier::flags_are_sound() {
     std::vector<int> counts; // of losses
     bool any = false;
     for (const task& t : p_.tasks) {
-        any = any || t.flag >= 0;
-        const bool counting = t.kind() == task_kind::compute && t.what == pass::forward && t.flag >= 0;
-        if (counting && std::find(counts.begin(), counts.end(), t.flag) == counts.end()) {
-            counts.push_back(t.flag);
+        any = any || t.nonfinite_count >= 0;
+        const bool counting = t.kind() == task_kind::compute && t.what == pass::forward && t.nonfinite_count >= 0;
+        if (counting && std::find(counts.begin(), counts.end(), t.nonfinite_count) == counts.end()) {
+            counts.push_back(t.nonfinite_count);
         }
     }
     for (const task& t : p_.tasks) {
         const bool changes =
             t.kind() == task_kind::update || (t.kind() == task_kind::compute && t.what == pass::update);
         const bool loses = t.kind() == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
-        const tile* x = t.flag >= 0 ? &p_.tiles[at(t.flag)] : nullptr;
+        const tile* x = t.nonfinite_count >= 0 ? &p_.tiles[at(t.nonfinite_count)] : nullptr;
         const bool one = x != nullptr && is_count(*x) && x->device == t.device && x->alias < 0;
-        const bool all = one && (x->part < 0 || (counts.size() == 1 && counts[0] == t.flag));
-        if (any && (changes ? !all : loses ? !one || x->part < 0 : x != nullptr)) {
+        const bool all = one && (x->summand < 0 || (counts.size() == 1 && counts[0] == t.nonfinite_count));
+        if (any && (changes ? !all : loses ? !one || x->summand < 0 : x != nullptr)) {
             return refuse(&t,
                           "a task does not count its loss if that is not finite, or does not read the count of all");
         }

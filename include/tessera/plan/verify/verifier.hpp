@@ -56,7 +56,7 @@ private:
     // ---- numbers are what they can be: verify/fields.hpp ------------------------------------------------------------
 
     bool fields();
-    bool is_made_for(const optimizer& how);
+    bool is_made_for(const optimizer& update);
     const shape* extents_of(const tile& x) const;
     const char* problem_of_tile(int i) const;
     const char* problem_of_task(const task& t) const;
@@ -218,7 +218,7 @@ private:
     // ---- gradients add up: verify/gradients.hpp ---------------------------------------------------------------------
 
     /// Contributions that the elements of a tile are the sum of.
-    struct held_sum {
+    struct pending_sum {
         interval elements;
         std::vector<int> parts;
     };
@@ -266,8 +266,8 @@ private:
     std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
     std::vector<made_piece> pieces_;                          ///< by key, then by place
     std::vector<piece_range> heads_;
-    std::vector<char> activates_;             ///< tiles that an activation writes in place
-    std::vector<std::vector<held_sum>> held_; ///< by tile
+    std::vector<char> activates_;                   ///< tiles that an activation writes in place
+    std::vector<std::vector<pending_sum>> pending_; ///< by tile
     std::vector<int> clock_;
     std::vector<int> queued_; ///< place of every task among those in queues, or -1
     std::vector<std::uint64_t>

@@ -89,7 +89,7 @@ private:
     const graph_view& g_;
     const machine& on_;
     const strategy& own_;
-    held_bytes held_;
+    resident_bytes held_;
     std::vector<int> kinds_; ///< the first operator that is alike
     std::vector<kind> nodes_;
     std::map<edge_kind, std::vector<cost_t>> tables_;
@@ -104,7 +104,7 @@ inline constexpr int most_bounded_devices = 512;
 /// Bounds of strategies of one network on one machine, whose devices are all alike and equally near. The network must
 /// outlive it. A bound is over all strategies whose operators are split as the options say or as in the strategy
 /// itself, on any devices, no two shards of an operator on one; where the strategy fits the devices' memory as
-/// held_bytes counts it, over those that do. What is worked out for strategies that are split as the options say is
+/// resident_bytes counts it, over those that do. What is worked out for strategies that are split as the options say is
 /// kept for the next.
 class strategy_bounds {
 public:

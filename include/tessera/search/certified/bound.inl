@@ -33,7 +33,7 @@ TESSERA_INLINE std::string unpriced(const graph_view& g, const strategy& s, int 
     if (s.micro_batches > 1) {
         return "the additive model knows no micro-batches, and the strategy has " + std::to_string(s.micro_batches);
     }
-    if (!s.sync.is_usual() || s.period > 1) {
+    if (!s.sync.is_usual() || s.steps_per_plan > 1) {
         return "the additive model knows no policy of synchronization but that of every gradient by itself";
     }
     if (s.parameters_on >= 0) {

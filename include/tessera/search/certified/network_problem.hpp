@@ -4,8 +4,8 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/search/certified/certified.hpp"
-#include "tessera/search/held_bytes.hpp"
 #include "tessera/search/optcnn/optcnn.hpp"
+#include "tessera/search/resident_bytes.hpp"
 
 namespace tessera::search {
 

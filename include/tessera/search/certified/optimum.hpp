@@ -37,8 +37,8 @@ namespace detail {
 
 /// What the device with the largest shard of every operator holds, for every choice.
 template <class Problem>
-std::vector<std::vector<std::int64_t>> most_held(const graph_view& g, const Problem& problem, int states) {
-    const held_bytes held(g, states);
+std::vector<std::vector<std::int64_t>> most_resident(const graph_view& g, const Problem& problem, int states) {
+    const resident_bytes held(g, states);
     std::vector<std::vector<std::int64_t>> all;
     for (int op = 0; op < g.op_count; ++op) {
         const description d = g.describe(op);
@@ -52,16 +52,17 @@ std::vector<std::vector<std::int64_t>> most_held(const graph_view& g, const Prob
 
 } // namespace detail
 
-/// Shard i lies on device i. Memory is what held_bytes counts, on the device with the largest shard of every operator;
-/// where the plan needs more than that device has, the limit is lowered and the problem solved anew, while the bound
-/// stays that of the first limit. Where that finds nothing, the cheapest of lean_strategies() whose plan fits is the
-/// answer: these do not depend on the limit. Throws tessera::error where none of them fits, with the memory that would
-/// do: with so much on every device a search of the same network on the same devices finds a strategy whose plan fits.
+/// Shard i lies on device i. Memory is what resident_bytes counts, on the device with the largest shard of every
+/// operator; where the plan needs more than that device has, the limit is lowered and the problem solved anew, while
+/// the bound stays that of the first limit. Where that finds nothing, the cheapest of lean_strategies() whose plan fits
+/// is the answer: these do not depend on the limit. Throws tessera::error where none of them fits, with the memory that
+/// would do: with so much on every device a search of the same network on the same devices finds a strategy whose plan
+/// fits.
 template <class Problem = optcnn_problem>
 optimum_result optimum_search(const graph_view& g, const cluster& on, const optimum_options& o = {}) {
     const Problem problem = make_optcnn_problem<Problem>(g, on, o.offered, o.solver.shortly.threads);
     const int states = o.lowering.update.state_count();
-    const auto usages = detail::most_held(g, problem, states);
+    const auto usages = detail::most_resident(g, problem, states);
     optimum_result r;
     r.limit = no_limit;
     for (int d = 0; d < on.devices() && o.memory; ++d) {

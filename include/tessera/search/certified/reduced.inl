@@ -126,11 +126,11 @@ TESSERA_INLINE bool reducer::dominates(int v, std::size_t better, std::size_t wo
 }
 
 TESSERA_INLINE std::int64_t reducer::work_of(int v) const {
-    std::size_t beside = 1;
+    std::size_t neighbours = 1;
     for (const std::size_t e : around_[at(v)]) {
-        beside += kept_[at(other_end(edges_[e], v))].size();
+        neighbours += kept_[at(other_end(edges_[e], v))].size();
     }
-    return static_cast<std::int64_t>(beside * kept_[at(v)].size() * kept_[at(v)].size());
+    return static_cast<std::int64_t>(neighbours * kept_[at(v)].size() * kept_[at(v)].size());
 }
 
 TESSERA_INLINE bool reducer::strike_dominated() {

@@ -121,7 +121,7 @@ TESSERA_INLINE strategy repeated(const graph_view& g, int devices, const strateg
                 copy = samples ? x.index[k] / from.degree[k] : copy;
                 image = image * from.degree[k] + (samples ? x.index[k] % from.degree[k] : x.index[k]);
             }
-            image = (image * from.partial + x.part) * from.replicate + x.replica;
+            image = (image * from.partial + x.summand) * from.replicate + x.replica;
             const int first = from.devices >= 0
                                   ? static_cast<int>(part.pool[static_cast<std::size_t>(from.devices + image)])
                                   : from.start + from.stride * image;

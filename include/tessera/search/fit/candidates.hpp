@@ -30,7 +30,7 @@ public:
     int seems_to_fit = 0;               ///< so many of the first by time
 
     /// `limit`: bytes of the device that has least; 0: none. Where `go_on` says no, those so far are all.
-    fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool in_turn, const fit_options& o,
+    fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool serial, const fit_options& o,
                    fit_estimator& estimate, function_ref<bool()> go_on);
 
     fit_choice choice(std::size_t i) const;
@@ -65,7 +65,7 @@ bool fills_all(const std::vector<int>& stage, int stages);
 
 /// Neighbours of a choice: one stage begins an operator earlier or later, or is split otherwise; a worker gives a
 /// device to another; what devices share is exchanged otherwise.
-std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o, bool in_turn);
+std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o, bool serial);
 
 } // namespace tessera::search::detail
 

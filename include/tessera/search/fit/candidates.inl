@@ -9,7 +9,7 @@
 
 namespace tessera::search::detail {
 
-TESSERA_INLINE fit_candidates::fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool in_turn,
+TESSERA_INLINE fit_candidates::fit_candidates(const graph_view& g, const cluster& on, index_t limit, bool serial,
                                               const fit_options& o, fit_estimator& estimate, function_ref<bool()> go_on)
     : g_(g), o_(o), estimate_(estimate), limit_(limit) {
     for (const fit_choice& x : fit_space(g, on.devices(), o)) {
@@ -20,7 +20,7 @@ TESSERA_INLINE fit_candidates::fit_candidates(const graph_view& g, const cluster
             fit_choice y = x;
             y.stage = stage;
             const fit_estimator::computation computed = estimate.computation_of(y);
-            for (const auto& [policy, overlap] : exchanges_of(x, o, in_turn)) {
+            for (const auto& [policy, overlap] : exchanges_of(x, o, serial)) {
                 y.policy = policy;
                 y.overlap = overlap;
                 all.push_back({bases.size(), policy, overlap, estimate(y, computed)});
@@ -98,7 +98,7 @@ TESSERA_INLINE bool fills_all(const std::vector<int>& stage, int stages) {
 }
 
 TESSERA_INLINE std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o,
-                                                     bool in_turn) {
+                                                     bool serial) {
     const auto at = [](int i) { return static_cast<std::size_t>(i); };
     std::vector<fit_choice> near;
     for (int op = 1; op < g.op_count; ++op) {
@@ -135,7 +135,7 @@ TESSERA_INLINE std::vector<fit_choice> neighbours_of(const graph_view& g, const 
             }
         }
     }
-    for (const auto& [policy, overlap] : exchanges_of(x, o, in_turn)) {
+    for (const auto& [policy, overlap] : exchanges_of(x, o, serial)) {
         if (policy != x.policy || overlap != x.overlap) {
             near.push_back(x);
             near.back().policy = policy;

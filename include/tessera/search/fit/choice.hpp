@@ -50,7 +50,7 @@ struct fit_options {
                                                   schedule::rematerialize::except_last};
     /// Besides every gradient by itself.
     std::vector<const schedule::policy_record*> policies = schedule::policies_of_same_numbers();
-    int period = 1;            ///< steps of a plan, without a barrier between them: what priorities are for
+    int steps_per_plan = 1;    ///< steps of a plan, without a barrier between them: what priorities are for
     bool overlap = true;       ///< where devices copy in turn, communication also in lists of its own
     bool fewer_devices = true; ///< also strategies that leave half of the devices, or more, idle
     int every_cut =

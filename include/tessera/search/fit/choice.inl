@@ -83,7 +83,7 @@ TESSERA_INLINE strategy strategy_of(const graph_view& g, const fit_choice& x, co
     }
     s.statistics = o.statistics;
     s.overlap = x.overlap;
-    s.period = o.period;
+    s.steps_per_plan = o.steps_per_plan;
     if (x.policy != nullptr) {
         s.sync = synchronization_of(g, x.members(), speed, *x.policy, o.options);
     }

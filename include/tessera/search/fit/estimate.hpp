@@ -68,12 +68,12 @@ private:
     static int shared_by(const operator_estimate& t, int copies) { return std::max(copies, t.parts) / t.parts; }
 
     /// Parameters, their gradients and the optimizer's state, on each of a stage's devices.
-    index_t held(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& how) const;
+    index_t held(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& traits) const;
     static int first_of(const fit_choice& x, int worker);
     /// What the exchange of a stage's gradients and parameters, and their update, add after its last backward action. A
     /// sum that each member has a slice of and hands on sends 2(n-1)/n of the bytes of each; all messages but the last
     /// may hide behind backward.
-    index_t synchronization(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& how,
+    index_t synchronization(const fit_choice& x, const computation::of_stage& s, const detail::policy_traits& traits,
                             int messages) const;
 
     struct known_policy {

@@ -175,17 +175,17 @@ TESSERA_INLINE index_t fit_estimator::synchronization(const fit_choice& x, const
     const int n = copies_of(x, s.home);
     const int last = x.order.mirrors() ? x.devices() - 1 - first : first + x.widths[at(s.home)] - 1;
     const route r = on_.between(first, last);
-    const int rounds = how.how == exchange::server ? 2
-                       : how.how == exchange::ring ? 2 * (n - 1)
-                                                   : 2 * cost::ceil_log2(n);
+    const int rounds = how.method == exchange::server ? 2
+                       : how.method == exchange::ring ? 2 * (n - 1)
+                                                      : 2 * cost::ceil_log2(n);
     const index_t count = std::max(messages, 1);
     const index_t one_way = others * 1000 / std::max<index_t>(r.megabytes, 1);
     const index_t exchanged = count * rounds * r.latency + (how.sharded ? 1 : 2) * one_way;
-    const bool beside = !how.late_sums && (x.overlap || !device.copies_in_turn);
-    const index_t hidden = beside ? s.backward * (count - 1) / count : 0;
+    const bool overlaps = !how.late_sums && (x.overlap || !device.serial_copies);
+    const index_t hidden = overlaps ? s.backward * (count - 1) / count : 0;
     const index_t gathered = how.sharded ? 2 * x.order.micro_batches * (one_way + r.latency) : 0;
     return std::max(exchanged / count, exchanged - hidden) + update +
-           (gathered > 0 ? std::max(one_way / count, gathered - (beside ? s.busy : 0)) : 0);
+           (gathered > 0 ? std::max(one_way / count, gathered - (overlaps ? s.busy : 0)) : 0);
 }
 
 } // namespace tessera::search

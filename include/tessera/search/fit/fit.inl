@@ -16,7 +16,7 @@ TESSERA_INLINE fit_search::fit_search(const graph_view& g, const cluster& on, co
         limits_.push_back(o.memory > 0 && (own == 0 || o.memory < own) ? o.memory : own);
         least_limit_ =
             limits_.back() > 0 && (least_limit_ == 0 || limits_.back() < least_limit_) ? limits_.back() : least_limit_;
-        waits_ = waits_ || on.class_of(d).copies_in_turn;
+        waits_ = waits_ || on.class_of(d).serial_copies;
     }
 }
 
@@ -49,7 +49,7 @@ TESSERA_INLINE void fit_search::simulate_choice(const fit_choice& x, const fit_g
         times.measured = o_.measured;
         times.reached = o_.reached;
         const simulation::timeline t = simulation::simulate(g_, p, on_, times);
-        row.step = t.makespan / o_.period;
+        row.step = t.makespan / o_.steps_per_plan;
         row.peak_bytes = t.peak_bytes;
         row.fits = true;
         for (std::size_t d = 0; d < row.peak_bytes.size(); ++d) {
@@ -225,7 +225,7 @@ namespace tessera::search {
 
 TESSERA_INLINE fit_result fit(const graph_view& g, const cluster& on, const fit_options& o) {
     if (g.op_count < 1 || o.micro_batches.empty() || o.inside.empty() || o.again.empty() || o.simulations < 1 ||
-        o.period < 1) {
+        o.steps_per_plan < 1) {
         throw error("tessera: there is nothing to fit; give at least one operator, number of micro-batches, split, "
                     "re-materialization, step and simulation");
     }

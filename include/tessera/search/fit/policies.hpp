@@ -27,7 +27,7 @@ struct policy_traits {
     bool whole = false;        ///< every copy is updated as a whole, and keeps all of its state
     bool sharded = false;      ///< parameters are stored in slices
     bool queued = false;       ///< gradients stay until a queue has sent them
-    exchange how = exchange::sliced;
+    exchange method = exchange::sliced;
     std::vector<int> messages; ///< by the operator that first uses the parameter of their first slice
     index_t largest = 0;       ///< bytes of the largest message
 };

@@ -42,7 +42,7 @@ TESSERA_INLINE policy_traits traits_of(const graph_view& g, const std::vector<sc
         }
     }
     for (const message& m : s.messages) {
-        t.how = m.how;
+        t.method = m.method;
         index_t bytes = 0;
         for (const gradient_slice& x : m.slices) {
             bytes += even_part(g.parameters[x.parameter].extents.volume(), x.slices, x.slice).size() *
@@ -53,7 +53,7 @@ TESSERA_INLINE policy_traits traits_of(const graph_view& g, const std::vector<sc
             ++t.messages[static_cast<std::size_t>(layer[static_cast<std::size_t>(m.slices[0].parameter)])];
         }
     }
-    t.whole = t.how == exchange::all_reduce || t.how == exchange::ring;
+    t.whole = t.method == exchange::all_reduce || t.method == exchange::ring;
     return t;
 }
 

@@ -18,7 +18,7 @@ bool is_said_already(const graph_view& g, int width, baseline inside, const fit_
 /// The ways to exchange what the devices of a choice share: policies where several may have the same parameters, lists
 /// of communication where there are several and they copy in turn.
 std::vector<std::pair<const schedule::policy_record*, bool>> exchanges_of(const fit_choice& x, const fit_options& o,
-                                                                          bool in_turn);
+                                                                          bool serial);
 
 /// The combinations of a schedule's options that are tried.
 std::vector<option_values> tried_values(const schedule::schedule_record& which, const fit_options& o);

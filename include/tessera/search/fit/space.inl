@@ -29,11 +29,11 @@ TESSERA_INLINE bool is_said_already(const graph_view& g, int width, baseline ins
 }
 
 TESSERA_INLINE std::vector<std::pair<const schedule::policy_record*, bool>>
-exchanges_of(const fit_choice& x, const fit_options& o, bool in_turn) {
+exchanges_of(const fit_choice& x, const fit_options& o, bool serial) {
     std::vector<std::pair<const schedule::policy_record*, bool>> ways;
     for (std::size_t k = 0; k <= (x.members() > 1 ? o.policies.size() : 0); ++k) {
         ways.emplace_back(k == 0 ? nullptr : o.policies[k - 1], false);
-        if (in_turn && o.overlap && x.devices() > 1) {
+        if (serial && o.overlap && x.devices() > 1) {
             ways.emplace_back(ways.back().first, true);
         }
     }

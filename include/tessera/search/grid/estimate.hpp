@@ -51,7 +51,8 @@ private:
     /// Time and link time of half an all-reduce of so many bytes in all groups at once.
     std::pair<index_t, index_t> half_time(const halves& h, index_t bytes);
 
-    void add_update(const device_grid& x, const held& h, int s, int after, std::vector<simulation::activity>& items);
+    void add_update(const device_grid& x, const stored_parameter& h, int s, int after,
+                    std::vector<simulation::activity>& items);
     std::vector<halves> halves_;
     std::vector<index_t> lane_sum_;
 };

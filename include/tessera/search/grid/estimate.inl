@@ -135,7 +135,7 @@ TESSERA_INLINE int grid_estimator::last_backward(const device_grid& x, int s, co
         a.lanes.push_back({x.stages + s, a.duration});
         items.push_back(a);
         previous = static_cast<int>(items.size()) - 1;
-        for (const held& h : held_by(x, op)) {
+        for (const stored_parameter& h : stored_by(x, op)) {
             if (g_.parameters[h.parameter].trained && is_first_user(x, h.parameter, op)) {
                 add_update(x, h, s, previous, items);
             }
@@ -189,7 +189,7 @@ TESSERA_INLINE std::pair<index_t, index_t> grid_estimator::half_time(const halve
     return {latency + wire, wire};
 }
 
-TESSERA_INLINE void grid_estimator::add_update(const device_grid& x, const held& h, int s, int after,
+TESSERA_INLINE void grid_estimator::add_update(const device_grid& x, const stored_parameter& h, int s, int after,
                                                std::vector<simulation::activity>& items) {
     const int stages = stages_of(x, h.parameter);
     const index_t members = members_of(x, h);

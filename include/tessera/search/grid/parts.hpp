@@ -34,21 +34,21 @@ protected:
     strategy few_blocks(const device_grid& x, const shortened_graph& few, int micro_batches, bool two) const;
 
     /// What an operator's places hold of its parameters.
-    struct held {
+    struct stored_parameter {
         int parameter = 0;
         index_t elements = 0;                 ///< of the largest region
         std::vector<std::vector<int>> places; ///< which hold the same region
     };
-    struct held_by_op {
+    struct stored_by_op {
         configuration within;
-        std::vector<held> parameters;
+        std::vector<stored_parameter> parameters;
     };
-    const std::vector<held>& held_by(const device_grid& x, int op);
+    const std::vector<stored_parameter>& stored_by(const device_grid& x, int op);
     /// True for the operator of a stage that goes backward last of those that use a parameter.
     bool is_first_user(const device_grid& x, int parameter, int op) const;
     int stages_of(const device_grid& x, int parameter) const;
     /// Devices that hold a region of a parameter.
-    index_t members_of(const device_grid& x, const held& h) const;
+    index_t members_of(const device_grid& x, const stored_parameter& h) const;
 
     const cluster& on_;
     graph_view g_;
@@ -56,11 +56,11 @@ protected:
     lower_options options_;
     repeated_blocks repeats_;
     index_t limit_ = 0;
-    const std::vector<held> none_;
+    const std::vector<stored_parameter> none_;
 
 private:
     std::vector<std::vector<int>> users_; ///< of every parameter
-    std::vector<held_by_op> held_;        ///< of every operator
+    std::vector<stored_by_op> stored_;    ///< of every operator
 };
 
 } // namespace tessera::search

@@ -16,7 +16,7 @@ TESSERA_INLINE grid_parts::grid_parts(const graph_view& g, const cluster& on, co
         throw error("tessera: a network of " + std::to_string(repeats_.count) +
                     " repeated blocks is not estimated from a few of them; lower and simulate its plan");
     }
-    held_.resize(at(g.op_count));
+    stored_.resize(at(g.op_count));
     users_.resize(at(g.parameter_count));
     for (int op = 0; op < g.op_count; ++op) {
         for (int p : g.ops[op].parameters) {
@@ -68,8 +68,8 @@ TESSERA_INLINE strategy grid_parts::few_blocks(const device_grid& x, const short
     return s;
 }
 
-TESSERA_INLINE const std::vector<grid_parts::held>& grid_parts::held_by(const device_grid& x, int op) {
-    held_by_op& known = held_[at(op)];
+TESSERA_INLINE const std::vector<grid_parts::stored_parameter>& grid_parts::stored_by(const device_grid& x, int op) {
+    stored_by_op& known = stored_[at(op)];
     if (known.within == x.within[at(op)] && !known.parameters.empty()) {
         return known.parameters;
     }
@@ -80,7 +80,7 @@ TESSERA_INLINE const std::vector<grid_parts::held>& grid_parts::held_by(const de
         if (k != operand_kind::parameter && k != operand_kind::state) {
             continue;
         }
-        held h;
+        stored_parameter h;
         h.parameter = g_.ops[op].parameters[d.operands[o].slot];
         std::vector<box> regions;
         for (int i = 0; i < known.within.shards(); ++i) {
@@ -120,7 +120,7 @@ TESSERA_INLINE int grid_parts::stages_of(const device_grid& x, int parameter) co
     return n;
 }
 
-TESSERA_INLINE index_t grid_parts::members_of(const device_grid& x, const held& h) const {
+TESSERA_INLINE index_t grid_parts::members_of(const device_grid& x, const stored_parameter& h) const {
     return index_t{x.data} * static_cast<index_t>(h.places[0].size()) * stages_of(x, h.parameter);
 }
 

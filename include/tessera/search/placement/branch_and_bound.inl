@@ -98,7 +98,7 @@ TESSERA_INLINE exact_found best_of_all(evaluator& e, const exact_options& o) {
     const auto put = [&](int group, int device) {
         for (const int v : members[detail::at(group)]) {
             const int was = where[detail::at(v)];
-            const index_t bytes = e.graph().nodes[detail::at(v)].held_bytes;
+            const index_t bytes = e.graph().nodes[detail::at(v)].resident_bytes;
             if (was >= 0) {
                 held[detail::at(was)] -= bytes;
             }

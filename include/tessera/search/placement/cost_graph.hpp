@@ -35,8 +35,8 @@ struct cost_node {
     std::vector<task_time> times{}; ///< for every class of the machine's devices, or one that holds for all
     index_t output_bytes = 0;       ///< lives from the forward task to the end of the backward task
     index_t parameter_bytes = 0;    ///< for planners that replicate
-    index_t held_bytes = 0; ///< what its device holds during the whole step: parameters, gradients, optimizer state
-    int group = -1;         ///< nodes of one group lie on one device; -1: alone
+    index_t resident_bytes = 0; ///< what its device holds during the whole step: parameters, gradients, optimizer state
+    int group = -1;             ///< nodes of one group lie on one device; -1: alone
     friend bool operator==(const cost_node&, const cost_node&) = default;
 };
 

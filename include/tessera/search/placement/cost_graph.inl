@@ -43,7 +43,7 @@ TESSERA_INLINE void check_node(const cost_graph& g, int v) {
     }
     check_range(g, v, "bytes of output", n.output_bytes, 0, largest_memory);
     check_range(g, v, "bytes of parameters", n.parameter_bytes, 0, largest_memory);
-    check_range(g, v, "bytes that are held", n.held_bytes, 0, largest_memory);
+    check_range(g, v, "bytes that are held", n.resident_bytes, 0, largest_memory);
     check_range(g, v, "the group", n.group, -1, INT32_MAX);
 }
 

@@ -28,7 +28,7 @@ TESSERA_INLINE std::vector<index_t> evaluator::all_bytes(const assignment& where
     std::vector<index_t> all(detail::at(devices()), 0);
     for (int v = 0; v < graph().count(); ++v) {
         const cost_node& node = graph().nodes[detail::at(v)];
-        all[detail::at(where[detail::at(v)])] += node.held_bytes + node.output_bytes;
+        all[detail::at(where[detail::at(v)])] += node.resident_bytes + node.output_bytes;
         for (int d = 0; d < devices(); ++d) {
             if (d != where[detail::at(v)]) {
                 all[detail::at(d)] += bytes_of(v, d);
@@ -49,7 +49,7 @@ TESSERA_INLINE std::vector<index_t> evaluator::peaks(const assignment& where) co
     };
     for (int v = 0; v < graph().count(); ++v) {
         const cost_node& node = graph().nodes[detail::at(v)];
-        most[detail::at(where[detail::at(v)])] += node.held_bytes;
+        most[detail::at(where[detail::at(v)])] += node.resident_bytes;
         live(where[detail::at(v)], output_life(v), node.output_bytes);
         for (int d = 0; d < devices(); ++d) {
             if (d != where[detail::at(v)]) {

@@ -35,7 +35,7 @@ TESSERA_INLINE found equal_memory(evaluator& e, int devices) {
     const int used = detail::used_devices(e, devices);
     return priced(e, detail::cut_order(e, used, [&](int v) {
                       const cost_node& n = e.graph().nodes[detail::at(v)];
-                      return static_cast<double>(n.held_bytes) + static_cast<double>(n.output_bytes);
+                      return static_cast<double>(n.resident_bytes) + static_cast<double>(n.output_bytes);
                   }));
 }
 

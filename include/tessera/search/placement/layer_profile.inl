@@ -50,7 +50,7 @@ TESSERA_INLINE cost_graph to_cost_graph(const layer_profile& p, const profile_op
         const auto largest = static_cast<double>(largest_memory) / 64;
         n.output_bytes = input ? 0 : whole(l, "bytes of output", l.all_output_bytes(), largest);
         n.parameter_bytes = whole(l, "bytes of parameters", l.parameter_bytes, largest);
-        n.held_bytes = n.parameter_bytes * o.parameter_copies;
+        n.resident_bytes = n.parameter_bytes * o.parameter_copies;
         g.nodes.push_back(std::move(n));
     }
     for (const auto& [from, to] : p.edges) {

@@ -47,7 +47,7 @@ TESSERA_INLINE found by_list(evaluator& e) {
     std::vector<double> group_bytes(detail::at(groups.count), 0);
     for (int v = 0; v < g.count(); ++v) {
         const cost_node& n = g.nodes[detail::at(v)];
-        group_bytes[detail::at(groups.of[detail::at(v)])] += static_cast<double>(n.held_bytes + n.output_bytes);
+        group_bytes[detail::at(groups.of[detail::at(v)])] += static_cast<double>(n.resident_bytes + n.output_bytes);
     }
     assignment where(g.nodes.size(), 0);
     std::vector<double> ends(g.nodes.size(), 0);

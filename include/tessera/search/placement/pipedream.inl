@@ -184,7 +184,7 @@ TESSERA_INLINE split_problem to_split_problem(const cost_graph& g, int accelerat
         s.name = n.name;
         s.accelerator_time = s.cpu_time =
             static_cast<double>(n.times.front().forward + n.times.front().backward) * 1e-6;
-        s.size = static_cast<double>(n.held_bytes) + static_cast<double>(n.output_bytes);
+        s.size = static_cast<double>(n.resident_bytes) + static_cast<double>(n.output_bytes);
         s.output_cost = (g.backward ? 2 : 1) * static_cast<double>(n.output_bytes) / bytes_per_second * 1e3;
         s.group = n.group;
         p.nodes.push_back(std::move(s));

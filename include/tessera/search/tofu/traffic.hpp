@@ -64,7 +64,7 @@ private:
 
     void find_gradients();
 
-    const std::vector<piece>& pieces(int op, int which, held what, const history& h);
+    const std::vector<piece>& pieces(int op, int which, operand_tensor what, const history& h);
 
     index_t by_devices(int producer, int op, int input, bool back, const history& from, const history& to);
 

@@ -116,7 +116,8 @@ TESSERA_INLINE void tofu_traffic::find_gradients() {
     }
 }
 
-TESSERA_INLINE const std::vector<piece>& tofu_traffic::pieces(int op, int which, held what, const history& h) {
+TESSERA_INLINE const std::vector<piece>& tofu_traffic::pieces(int op, int which, operand_tensor what,
+                                                              const history& h) {
     history key = h;
     for (const int x : {-2, kinds_[at(op)], which, static_cast<int>(what)}) {
         key.push_back(x);
@@ -138,13 +139,15 @@ TESSERA_INLINE index_t tofu_traffic::by_devices(int producer, int op, int input,
     const auto move = [&](const std::vector<piece>& a, const std::vector<piece>& b) {
         index_t bytes = 0;
         for (std::size_t i = 0; i < b.size(); ++i) {
-            bytes += bytes_received(gather_into(a, b[i].region, b[i].device, b[i].device), a, b[i].device, size);
+            bytes += bytes_received(copy_recipe_for(a, b[i].region, b[i].device, b[i].device), a, b[i].device, size);
         }
         return bytes;
     };
-    index_t total = move(pieces(producer, output, held::value, from), pieces(op, input, held::value, to));
+    index_t total =
+        move(pieces(producer, output, operand_tensor::value, from), pieces(op, input, operand_tensor::value, to));
     if (back) {
-        total += move(pieces(op, input, held::gradient, to), pieces(producer, output, held::gradient, from));
+        total += move(pieces(op, input, operand_tensor::gradient, to),
+                      pieces(producer, output, operand_tensor::gradient, from));
     }
     return total;
 }

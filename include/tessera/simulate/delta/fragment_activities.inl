@@ -97,7 +97,7 @@ TESSERA_INLINE void put_in(fragment_activities& x, const operator_lowering& lowe
         x.schedule.set_rank(slot, f, static_cast<int>(mine.activities.size()));
         slots.push_back(slot);
         mine.activities.push_back({slot, c.task, c.count});
-        for (int b : c.beside) {
+        for (int b : c.predecessors) {
             c.what.after.push_back(slots[at(b)]);
         }
         for (int w : c.writes) {

@@ -122,7 +122,7 @@ TESSERA_INLINE void operator_lowering::match_gathered(gathered_list& now, gather
     old = take_created(old, f);
     for (lowering::gathered_tile& n : now) {
         for (const lowering::gathered_tile& o : old) {
-            if (names_.is_new(n.tile) && n.device == o.device && n.part == o.part && n.region == o.region) {
+            if (names_.is_new(n.tile) && n.device == o.device && n.summand == o.summand && n.region == o.region) {
                 take_over(n.tile, o.tile);
             }
         }
@@ -243,7 +243,7 @@ TESSERA_INLINE void operator_lowering::set_aside(located& from, int op, bool is_
     }
     from.parts = 0;
     for (const piece& p : from.pieces) {
-        from.parts = p.part + 1 > from.parts ? p.part + 1 : from.parts;
+        from.parts = p.summand + 1 > from.parts ? p.summand + 1 : from.parts;
     }
 }
 

@@ -183,7 +183,7 @@ struct timed_plan {
     ts::graph network = ts::describe<test_networks::residual_net::network>(4);
     ts::plan p;
 
-    timed_plan(ts::cuda::backend& backend, const ts::optimizer& how, const std::vector<int>& gpus) {
+    timed_plan(ts::cuda::backend& backend, const ts::optimizer& update, const std::vector<int>& gpus) {
         ts::strategy s(network.view());
         for (ts::configuration& c : s.ops) {
             c.degree[0] = 2;
@@ -192,7 +192,7 @@ struct timed_plan {
         s.micro_batches = 2;
         s.statistics = ts::statistics_over::micro_batch;
         ts::lower_options o;
-        o.update = how;
+        o.update = update;
         p = ts::lower(network.view(), s.view(), 2, o);
         backend.bind_for(p, network.view(), gpus);
         ts::finish(network.view(), p);

@@ -2,7 +2,7 @@
 // What check.py refuses, and below what it does not.
 KERNEL(plane_sums) {
     for (long long i = first_index(); i < a.n[0]; i += index_step()) {
-        total += x[i] * a.n[1 + d] * a.f[ 2];
+        total += x[i] * a.n[1 + d] * a.f[2];
     }
 }
 void launch(kernel_numbers& k) {

@@ -287,7 +287,7 @@ struct call {
 struct call_stream {
     int device = -1; ///< of the plan; -1 for a GPU's NCCL calls
     int gpu = 0;
-    bool beside = false; ///< the computation
+    bool side_stream = false; ///< the computation
 };
 
 /// What a plan does on GPUs, in an order in which one thread could issue it all.
@@ -300,7 +300,7 @@ struct call_list {
     std::vector<int> first_group; ///< number of the first group at or after every task, and the end
 
     /// The stream of a device's own work, beside its computation or not.
-    int stream_of(int device, bool beside) const;
+    int stream_of(int device, bool side_stream) const;
     /// True where GPUs communicate.
     bool communicates() const { return !streams.empty() && streams.back().device < 0; }
     /// The stream of a GPU's NCCL calls, or -1.

@@ -7,9 +7,9 @@
 
 namespace tessera::cuda {
 
-TESSERA_INLINE int call_list::stream_of(int device, bool beside) const {
+TESSERA_INLINE int call_list::stream_of(int device, bool side_stream) const {
     for (std::size_t i = 0; i < streams.size(); ++i) {
-        if (streams[i].device == device && streams[i].beside == beside) {
+        if (streams[i].device == device && streams[i].side_stream == side_stream) {
             return static_cast<int>(i);
         }
     }

@@ -77,7 +77,7 @@ TESSERA_INLINE call_list list_maker::run() {
         list_.streams.push_back({d, where_.gpu(d)});
     }
     for (const task& t : p_.tasks) {
-        if (t.beside && list_.stream_of(t.device, true) < 0) {
+        if (t.side_stream && list_.stream_of(t.device, true) < 0) {
             list_.streams.push_back({t.device, where_.gpu(t.device), true});
         }
     }
@@ -102,7 +102,7 @@ TESSERA_INLINE void list_maker::append(composer& c, int number) {
         call& x = calls[i];
         x.task = number;
         if (x.group < 0) {
-            x.stream = list_.stream_of(c.what().device, c.what().beside);
+            x.stream = list_.stream_of(c.what().device, c.what().side_stream);
         }
     }
     for (std::size_t i = 0; i < calls.size();) {

@@ -145,7 +145,7 @@ TESSERA_INLINE int composer::blocks_for(index_t elements) {
 }
 
 TESSERA_INLINE void composer::copy(const strided_box& b, memory_use from_memory, memory_use to_memory, element of,
-                                   bool overwrite, reducer how) {
+                                   bool overwrite, reducer reduction) {
     index_t total = 1;
     bool dense = true; // a row without gaps on both sides
     for (int k = 4; k >= 0; --k) {
@@ -164,7 +164,7 @@ TESSERA_INLINE void composer::copy(const strided_box& b, memory_use from_memory,
         add(memory_copy{}, {as_read(source), target});
         return;
     }
-    kernels::copy_numbers n{.how = overwrite ? 0 : how == reducer::max ? 2 : 1};
+    kernels::copy_numbers n{.how = overwrite ? 0 : reduction == reducer::max ? 2 : 1};
     for (int k = 0; k < 5; ++k) {
         n.count[k] = b.count[k];
         n.from[k] = b.from[k];

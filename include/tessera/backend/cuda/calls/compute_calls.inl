@@ -14,13 +14,13 @@ TESSERA_INLINE void count_not_finite(composer& to, const graph_view& g) {
     const int rows = loss_rows_of(to.of(), g, t);
     kernels::loss_numbers n{.count = to.tile_at(rows).elements};
     for (const task& x : to.of().tasks) {
-        if (x.flag == t.flag && x.kind() == task_kind::compute && x.what == pass::forward) {
+        if (x.nonfinite_count == t.nonfinite_count && x.kind() == task_kind::compute && x.what == pass::forward) {
             n.adds = &x == &t ? 0 : 1;
             break;
         }
     }
     kernel_launch k = composer::make(kernels::count_not_finite, 2, kernel_numbers(n));
-    to.add(std::move(k), {to.read(rows), to.write(t.flag)});
+    to.add(std::move(k), {to.read(rows), to.write(t.nonfinite_count)});
 }
 
 TESSERA_INLINE void compose_compute(composer& to, const graph_view& g, algorithm_table& algorithms) {
@@ -34,7 +34,7 @@ TESSERA_INLINE void compose_compute(composer& to, const graph_view& g, algorithm
     const shard_call s{to, row, d, c, g, algorithms};
     to.type = s.type();
     row.composes(t.what)(s);
-    if (t.what == pass::forward && t.flag >= 0) {
+    if (t.what == pass::forward && t.nonfinite_count >= 0) {
         count_not_finite(to, g);
     }
 }

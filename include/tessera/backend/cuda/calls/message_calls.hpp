@@ -41,10 +41,10 @@ void add_shares(composer& to, const gpu_ranks& where, const shared_work& work);
 /// A slice of a task's targets on its own GPU, that of its own device first.
 std::vector<memory_use> near_targets(const composer& to, const gpu_ranks& where, const task& one);
 
-kernel_launch update_launch(const update_rule& how, index_t elements);
+kernel_launch update_launch(const update_rule& update, index_t elements);
 
 /// Sums the contributions' slices and updates them in all copies.
-void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
+void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& update,
                     const shared_work& work, int number);
 
 /// A region's extents and origin, and the boxes of it that other tasks count, as kernels take them: missing dimensions

@@ -182,40 +182,40 @@ TESSERA_INLINE std::vector<memory_use> near_targets(const composer& to, const gp
     return near;
 }
 
-TESSERA_INLINE kernel_launch update_launch(const update_rule& how, index_t elements) {
+TESSERA_INLINE kernel_launch update_launch(const update_rule& update, index_t elements) {
     kernels::step_numbers n{.count = elements,
-                            .has_states = how.own_state_count() > 0 ? 1 : 0,
-                            .variant = how.nesterov || how.centered ? 1 : 0,
-                            .decoupled = how.decoupled ? 1 : 0,
-                            .has_momentum = how.which == update_rule::kind::rmsprop && how.momentum != 0 ? 1 : 0,
-                            .prunes = how.prunes ? 1 : 0};
-    kernels::step_reals reals{.momentum = static_cast<double>(how.momentum),
-                              .weight_decay = static_cast<double>(how.weight_decay),
-                              .beta1 = static_cast<double>(how.beta1),
-                              .beta2 = static_cast<double>(how.beta2),
-                              .epsilon = static_cast<double>(how.epsilon),
-                              .clip_norm = static_cast<double>(how.clip_norm),
-                              .loss_scale = static_cast<double>(how.loss_scale),
-                              .rate_factor = static_cast<double>(how.rate_factor),
-                              .clip_value = static_cast<double>(how.clip_value),
-                              .average = static_cast<double>(how.average)};
-    if (how.is_layerwise()) {
-        const bool of_gradient = how.trust == trust_by::gradient;
+                            .has_states = update.own_state_count() > 0 ? 1 : 0,
+                            .variant = update.nesterov || update.centered ? 1 : 0,
+                            .decoupled = update.decoupled ? 1 : 0,
+                            .has_momentum = update.which == update_rule::kind::rmsprop && update.momentum != 0 ? 1 : 0,
+                            .prunes = update.prunes ? 1 : 0};
+    kernels::step_reals reals{.momentum = static_cast<double>(update.momentum),
+                              .weight_decay = static_cast<double>(update.weight_decay),
+                              .beta1 = static_cast<double>(update.beta1),
+                              .beta2 = static_cast<double>(update.beta2),
+                              .epsilon = static_cast<double>(update.epsilon),
+                              .clip_norm = static_cast<double>(update.clip_norm),
+                              .loss_scale = static_cast<double>(update.loss_scale),
+                              .rate_factor = static_cast<double>(update.rate_factor),
+                              .clip_value = static_cast<double>(update.clip_value),
+                              .average = static_cast<double>(update.average)};
+    if (update.is_layerwise()) {
+        const bool of_gradient = update.trust == trust_by::gradient;
         n.trust = of_gradient ? 1 : 2;
-        reals.trust_coefficient = static_cast<double>(how.trust_coefficient);
-        reals.trust_decay = of_gradient ? static_cast<double>(how.weight_decay) : 0; // as settings_in() has them
-        reals.trust_epsilon = of_gradient ? static_cast<double>(how.epsilon) : 0;
+        reals.trust_coefficient = static_cast<double>(update.trust_coefficient);
+        reals.trust_decay = of_gradient ? static_cast<double>(update.weight_decay) : 0; // as settings_in() has them
+        reals.trust_epsilon = of_gradient ? static_cast<double>(update.epsilon) : 0;
     }
-    kernel_launch k = composer::make(how.which == update_rule::kind::adam      ? kernels::adam_update
-                                     : how.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
-                                                                               : kernels::sgd_update,
+    kernel_launch k = composer::make(update.which == update_rule::kind::adam      ? kernels::adam_update
+                                     : update.which == update_rule::kind::rmsprop ? kernels::rmsprop_update
+                                                                                  : kernels::sgd_update,
                                      1, kernel_numbers(n, reals));
     k.blocks = composer::blocks_for(elements);
     k.reads_step = true;
     return k;
 }
 
-TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& how,
+TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_ranks& where, const optimizer& update,
                                    const shared_work& work, int number) {
     if (work.starts_with(number)) {
         add_sums(to, where, work);
@@ -223,7 +223,7 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
     for (const task& t : parts_with_elements(to)) {
         const std::vector<memory_use> sources = contributions(to, where, work, t);
         const std::vector<memory_use> near = near_targets(to, where, t);
-        kernel_launch k = update_launch(rule_for(how, g, t.params().parameter), near[0].bytes / 4);
+        kernel_launch k = update_launch(rule_for(update, g, t.params().parameter), near[0].bytes / 4);
         auto numbers = k.numbers.as<kernels::step_numbers>();
         numbers.sources = static_cast<index_t>(sources.size());
         numbers.targets = static_cast<index_t>(near.size());
@@ -240,7 +240,7 @@ TESSERA_INLINE void compose_update(composer& to, const graph_view& g, const gpu_
         for (int n : t.params().layer_norms) {
             memory.push_back(to.read(n));
         }
-        if (const int flag = to.what().flag; flag >= 0) {
+        if (const int flag = to.what().nonfinite_count; flag >= 0) {
             numbers.has_flag = 1;
             memory.push_back(to.read(flag));
         }

@@ -8,7 +8,7 @@
 namespace tessera::cuda::detail {
 
 /// The squares that scale a parameter's steps, of each of a task's parameters.
-void compose_norm(composer& to, const graph_view& g, const optimizer& how);
+void compose_norm(composer& to, const graph_view& g, const optimizer& update);
 
 } // namespace tessera::cuda::detail
 

@@ -9,7 +9,7 @@
 
 namespace tessera::cuda::detail {
 
-TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimizer& how) {
+TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimizer& update) {
     for_each_part(to.what(), [&](const task& t) {
         const tile& x = to.tile_at(t.reads[0]);
         const interval slice = slice_of(x, t);
@@ -19,7 +19,7 @@ TESSERA_INLINE void compose_norm(composer& to, const graph_view& g, const optimi
         }
         const memory_use weights = to.slice(t.reads[0], slice, false);
         std::vector<memory_use> memory{t.params().state >= 0 ? to.read(t.params().state) : weights};
-        kernel_launch k = update_launch(rule_for(how, g, t.params().parameter), slice.size());
+        kernel_launch k = update_launch(rule_for(update, g, t.params().parameter), slice.size());
         k.which = &kernels::layer_squares;
         k.blocks = blocks_of_squares(slice.size());
         for (int r : t.reads) {

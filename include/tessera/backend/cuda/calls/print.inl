@@ -137,7 +137,7 @@ TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const grap
     std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind()) + " " +
                        path_of(g, t.op) + " " + to_text(t.what) + " | ";
     text += stream.device >= 0 ? "device " + std::to_string(stream.device) + " gpu " + std::to_string(stream.gpu) +
-                                     (stream.beside ? " beside" : "")
+                                     (stream.side_stream ? " beside" : "")
                                : "nccl gpu " + std::to_string(stream.gpu);
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);
     for (const memory_use& m : c.memory) {

@@ -39,7 +39,7 @@ TESSERA_INLINE int work_finder::count_members(int first) const {
         }
         return n;
     }
-    if (t.kind() != task_kind::update || t.params().how != tessera::exchange::sliced || !t.params().parts.empty() ||
+    if (t.kind() != task_kind::update || t.params().method != tessera::exchange::sliced || !t.params().parts.empty() ||
         t.params().slices < 2 || t.params().slice != 0 || static_cast<int>(t.writes.size()) != t.params().slices) {
         return 1;
     }

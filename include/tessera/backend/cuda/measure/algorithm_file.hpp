@@ -38,7 +38,7 @@ void for_each_line(const std::string& text, const std::string& machine, Body&& b
 /// The numbers of a line, in order.
 inline constexpr int line_numbers = 32;
 
-/// Of a convolution. Of images what is said of a fifth and a third dimension is what it is by itself.
+/// Of a convolution. For images the fields of a fifth and of a third dimension have their defaults.
 struct convolution_line {
     index_t way = 0;
     index_t dimensions = 0;

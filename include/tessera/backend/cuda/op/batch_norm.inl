@@ -118,7 +118,7 @@ TESSERA_INLINE void norm_update(const shard_call& s) {
                                        .epsilon = s.attributes().as<op::batch_norm_attributes>().epsilon};
     const bool whole = s.to.what().compute().implementation == whole_operator;
     std::vector<memory_use> memory{s.value(s.intermediate(0)), s.value_to(running)};
-    if (const int flag = s.to.what().flag; flag >= 0) {
+    if (const int flag = s.to.what().nonfinite_count; flag >= 0) {
         memory.push_back(s.to.read(flag));
         n.has_flag = 1;
     }

@@ -37,7 +37,7 @@ std::string candidate_name(const candidate& k, const format_table& table, int op
 
 /// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few
 /// turns each. What is far behind after two turns is not run again.
-std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs);
+std::vector<double> times_interleaved(const std::vector<owned<job>>& jobs);
 
 } // namespace detail
 

@@ -57,7 +57,7 @@ TESSERA_INLINE std::string candidate_name(const candidate& k, const format_table
     return name;
 }
 
-TESSERA_INLINE std::vector<double> time_in_turns(const std::vector<owned<job>>& jobs) {
+TESSERA_INLINE std::vector<double> times_interleaved(const std::vector<owned<job>>& jobs) {
     constexpr int most_turns = 40;
     constexpr int fewest_turns = 5;
     constexpr double enough = 0.04; // seconds a job
@@ -171,7 +171,7 @@ TESSERA_INLINE double catalog::seconds(const detail::reorder_call& r) {
         const buffer scratch(detail::reorder_scratch(table_, r));
         std::vector<owned<job>> one;
         one.push_back(detail::make_reorder(table_, r, from.data(), to.data(), scratch.data(), stream_.get()));
-        known_.add(name, detail::time_in_turns(one)[0]);
+        known_.add(name, detail::times_interleaved(one)[0]);
     }
     return *known_.find(name);
 }
@@ -261,7 +261,7 @@ TESSERA_INLINE std::vector<double> catalog::measure(const compute_call& c, const
         jobs.push_back(detail::make_job(b, table_, stream_.get(), rows_));
         jobs.back()->stand_alone();
     }
-    return detail::time_in_turns(jobs);
+    return detail::times_interleaved(jobs);
 }
 
 TESSERA_INLINE buffer catalog::filled(index_t bytes, element type) {

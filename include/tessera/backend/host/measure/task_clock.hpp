@@ -31,9 +31,9 @@ namespace detail {
 void touch(std::byte* from, index_t bytes, bool write);
 
 /// Where devices meet in the middle of a run.
-class meeting {
+class spin_barrier {
 public:
-    explicit meeting(int members) : members_(members) {}
+    explicit spin_barrier(int members) : members_(members) {}
     void operator()(int spins);
 
 private:

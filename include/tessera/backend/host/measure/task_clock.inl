@@ -19,7 +19,7 @@ TESSERA_INLINE void touch(std::byte* from, index_t bytes, bool write) {
     }
 }
 
-TESSERA_INLINE void meeting::operator()(int spins) {
+TESSERA_INLINE void spin_barrier::operator()(int spins) {
     const int mine = arrived_.fetch_add(1) / members_;
     tessera::detail::spin_until([&] { return arrived_.load() >= (mine + 1) * members_; }, spins);
 }
@@ -255,7 +255,7 @@ TESSERA_INLINE double task_clock::run_once(experiment& e, bool pressed) {
     for (const residence& r : e.found) {
         wanted[r.level] = true;
     }
-    detail::meeting meet(pair_);
+    detail::spin_barrier barrier(pair_);
     std::atomic<bool> streams{false};
     std::atomic<bool> over{false};
     double seconds = 0;
@@ -282,13 +282,13 @@ TESSERA_INLINE double task_clock::run_once(experiment& e, bool pressed) {
                     }
                 }
                 if (pair_ > 1) {
-                    meet(threads_.spins());
+                    barrier(threads_.spins());
                 }
             }
             sweeps_[at(device)].pollute(device == 0 || level < 3 ? after[level] : 0);
         }
         if (pair_ > 1) {
-            meet(threads_.spins());
+            barrier(threads_.spins());
         }
         if (device == 1) {
             while (pressed && !over.load(std::memory_order_relaxed)) {

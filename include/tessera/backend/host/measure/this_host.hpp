@@ -34,7 +34,7 @@ double measure_notice(workers& threads);
 /// Seconds that an executor takes from one task to the next.
 double measure_dispatch();
 
-/// The same for processes of a group: what a meeting of all of them takes.
+/// The same for processes of a group: what a barrier of all of them takes.
 double measure_notice(process_group& group);
 
 /// How much longer streaming through memory takes beside another thread that does it too, less 1; 0 with one thread.

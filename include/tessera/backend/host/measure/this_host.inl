@@ -82,7 +82,7 @@ TESSERA_INLINE double measure_notice(process_group& group) {
     std::vector<double> all;
     for (int i = 0; i < 101; ++i) {
         const double begin = seconds_now();
-        group.meet(tessera::meeting::agree);
+        group.barrier(tessera::barrier_point::agree);
         all.push_back(seconds_now() - begin);
     }
     return median_of(std::move(all));
@@ -136,7 +136,7 @@ TESSERA_INLINE double measure_pressure(process_group& group) {
     for (int i = 0; i < 7; ++i) {
         double seconds[2]{};
         for (const bool both : {false, true}) {
-            group.meet(tessera::meeting::agree);
+            group.barrier(tessera::barrier_point::agree);
             const double begin = seconds_now();
             for (int k = 0; k < 400 && group.rank() < (both ? 2 : 1); ++k) {
                 mine.stream();
@@ -275,7 +275,7 @@ TESSERA_INLINE device_graph this_host(backend& b, const local_devices& team) {
     }
     d.memory_megabytes = std::max<index_t>(1, static_cast<index_t>(memory * 1000));
     d.launch = c.dispatch;
-    d.copies_in_turn = true;
+    d.serial_copies = true;
     g.add_class(d);
     for (int i = 0; i < team.count(); ++i) {
         g.add_device(0, "thread " + std::to_string(i));

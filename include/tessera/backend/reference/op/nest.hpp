@@ -179,11 +179,14 @@ private:
         }
     }
     template <class Real, class To>
-    static void reduce(reducer how, const Real* made, index_t count, To* to, index_t step) {
+    static void reduce(reducer reduction, const Real* made, index_t count, To* to, index_t step) {
         for (index_t e = 0; e < count; ++e) {
             To& x = to[e * step];
             const To next = static_cast<To>(made[e]);
-            x = how == reducer::sum ? x + next : how == reducer::none ? next : x >= next || is_nan(x) ? x : next;
+            x = reduction == reducer::sum    ? x + next
+                : reduction == reducer::none ? next
+                : x >= next || is_nan(x)     ? x
+                                             : next;
         }
     }
 };

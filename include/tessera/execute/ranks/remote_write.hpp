@@ -22,7 +22,7 @@ struct shared_place {
 };
 
 /// `count` times `bytes` bytes, `stride` apart.
-struct letter_rows {
+struct remote_rows {
     shared_place to;
     index_t bytes = 0;
     index_t stride = 0;
@@ -32,21 +32,22 @@ struct letter_rows {
 
 /// One for a node, made once and sent in every run: rows, whose numbers are those that lie there when it is sent, into
 /// the same place of the node, and then a number that is greater each time. It must live until it has gone
-/// (process_group::meet).
-struct letter {
+/// (process_group::barrier).
+struct remote_write {
     /// What the number is put into.
     enum class signal : std::uint8_t {
         none,
         list, ///< tasks of a list that have finished
         flag, ///< a 64-bit number in shared memory
     };
-    /// Bytes: between two letters a more urgent one goes; and longer ones MPI would ask for leave to send, which waits
-    /// behind what comes the other way.
+    /// Bytes: between two remote writes a more urgent one goes; and longer ones MPI would ask for leave to send, which
+    /// waits behind what comes the other way.
     static constexpr index_t longest = index_t{56} << 10;
 
     int node = 0;
-    int priority = -1; ///< where several wait for the link the least goes first; letters of one priority in their order
-    std::vector<letter_rows> rows;
+    int priority =
+        -1; ///< where several wait for the link the least goes first; remote writes of one priority in their order
+    std::vector<remote_rows> rows;
     signal then = signal::none;
     int list = 0;
     shared_place flag;
@@ -60,7 +61,7 @@ struct letter {
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED
-#include "tessera/execute/ranks/letter.inl"
+#include "tessera/execute/ranks/remote_write.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

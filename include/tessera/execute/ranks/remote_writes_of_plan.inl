@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of letters_of_plan.hpp.
+// Bodies of remote_writes_of_plan.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/ranks/letters_of_plan.hpp"
+#include "tessera/execute/ranks/remote_writes_of_plan.hpp"
 
 #include <utility>
 
 namespace tessera {
 
-TESSERA_INLINE void letters_of_plan::bundle::post(std::uint64_t finished, const run_state& state) const {
-    for (const letter& l : letters) {
-        const bool is_counted = l.then != letter::signal::flag || run == nullptr;
+TESSERA_INLINE void remote_writes_of_plan::bundle::post(std::uint64_t finished, const run_state& state) const {
+    for (const remote_write& l : writes) {
+        const bool is_counted = l.then != remote_write::signal::flag || run == nullptr;
         group->post(l, is_counted ? finished : run->load(std::memory_order_relaxed), state.report);
     }
 }
 
-TESSERA_INLINE void letters_of_plan::write(const plan& p, const addresses& where, const node_traffic& traffic,
-                                           process_group& group) {
+TESSERA_INLINE void remote_writes_of_plan::write(const plan& p, const addresses& where, const node_traffic& traffic,
+                                                 process_group& group) {
     group.withdraw();
     group_ = &group;
     after_.assign(p.tasks.size(), {});
@@ -35,9 +35,9 @@ TESSERA_INLINE void letters_of_plan::write(const plan& p, const addresses& where
                 continue;
             }
             add(p, where, m, after_[i]);
-            letter& last = after_[i].letters.back();
+            remote_write& last = after_[i].writes.back();
             if (m.reader >= 0) {
-                last.then = letter::signal::flag;
+                last.then = remote_write::signal::flag;
                 last.flag.offset = flag; // the place follows in signal()
             } else {
                 says_done(p, static_cast<int>(i), last);
@@ -49,7 +49,7 @@ TESSERA_INLINE void letters_of_plan::write(const plan& p, const addresses& where
             if (group.owns(d)) {
                 bundle one;
                 add(p, where, m, one);
-                before_.insert(before_.end(), one.letters.begin(), one.letters.end());
+                before_.insert(before_.end(), one.writes.begin(), one.writes.end());
             }
         }
     }
@@ -58,7 +58,7 @@ TESSERA_INLINE void letters_of_plan::write(const plan& p, const addresses& where
     }
 }
 
-TESSERA_INLINE void letters_of_plan::tell_all(const plan& p, const std::vector<wait_for>& points) {
+TESSERA_INLINE void remote_writes_of_plan::tell_all(const plan& p, const std::vector<wait_for>& points) {
     for (const wait_for& w : points) {
         const int i = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
         for (int node = 0; node < group_->nodes(); ++node) {
@@ -67,11 +67,11 @@ TESSERA_INLINE void letters_of_plan::tell_all(const plan& p, const std::vector<w
     }
 }
 
-TESSERA_INLINE void letters_of_plan::signal(const std::vector<int>& items, shared_place done, shared_place arrivals,
-                                            const std::atomic<std::uint64_t>& run) {
+TESSERA_INLINE void remote_writes_of_plan::signal(const std::vector<int>& items, shared_place done,
+                                                  shared_place arrivals, const std::atomic<std::uint64_t>& run) {
     for (bundle& b : after_) {
-        for (letter& l : b.letters) {
-            if (l.then == letter::signal::flag && l.flag.piece == 0) {
+        for (remote_write& l : b.writes) {
+            if (l.then == remote_write::signal::flag && l.flag.piece == 0) {
                 l.flag = {arrivals.piece, arrivals.offset + l.flag.offset * sizeof(std::uint64_t)};
                 b.run = &run;
             }
@@ -80,29 +80,29 @@ TESSERA_INLINE void letters_of_plan::signal(const std::vector<int>& items, share
     for (std::size_t k = 0; k < items.size(); ++k) {
         bundle& b = after_[static_cast<std::size_t>(items[k])];
         b.run = nullptr;
-        for (letter& l : b.letters) {
-            if (l.then == letter::signal::list) {
-                l.then = letter::signal::flag;
+        for (remote_write& l : b.writes) {
+            if (l.then == remote_write::signal::list) {
+                l.then = remote_write::signal::flag;
                 l.flag = {done.piece, done.offset + k * sizeof(std::uint64_t)};
             }
         }
     }
 }
 
-TESSERA_INLINE const letters_of_plan::bundle* letters_of_plan::after(int task) const {
+TESSERA_INLINE const remote_writes_of_plan::bundle* remote_writes_of_plan::after(int task) const {
     const auto i = static_cast<std::size_t>(task);
-    return i < after_.size() && !after_[i].letters.empty() ? &after_[i] : nullptr;
+    return i < after_.size() && !after_[i].writes.empty() ? &after_[i] : nullptr;
 }
 
-TESSERA_INLINE void letters_of_plan::post_before() const {
-    for (const letter& l : before_) {
+TESSERA_INLINE void remote_writes_of_plan::post_before() const {
+    for (const remote_write& l : before_) {
         group_->post(l, 0, nullptr);
     }
 }
 
-TESSERA_INLINE void letters_of_plan::add(const plan& p, const addresses& where, const node_traffic::message& m,
-                                         bundle& to) const {
-    letter l;
+TESSERA_INLINE void remote_writes_of_plan::add(const plan& p, const addresses& where, const node_traffic::message& m,
+                                               bundle& to) const {
+    remote_write l;
     l.node = m.node;
     l.priority = m.priority;
     index_t bytes = 0;
@@ -113,12 +113,12 @@ TESSERA_INLINE void letters_of_plan::add(const plan& p, const addresses& where, 
         const index_t each = bytes_of(t.type);
         for (const interval& e : x.elements) {
             for (index_t begin = e.begin * each; begin < e.end * each;) {
-                if (bytes == letter::longest) {
-                    to.letters.push_back(l);
+                if (bytes == remote_write::longest) {
+                    to.writes.push_back(l);
                     l.rows.clear();
                     bytes = 0;
                 }
-                const index_t room = letter::longest - bytes;
+                const index_t room = remote_write::longest - bytes;
                 const index_t end = e.end * each - begin < room ? e.end * each : begin + room;
                 l.add(base, at, begin, end);
                 bytes += end - begin;
@@ -126,25 +126,25 @@ TESSERA_INLINE void letters_of_plan::add(const plan& p, const addresses& where, 
             }
         }
     }
-    to.letters.push_back(std::move(l));
+    to.writes.push_back(std::move(l));
 }
 
-TESSERA_INLINE void letters_of_plan::says_done(const plan& p, int task, letter& l) {
-    l.then = letter::signal::list; // of a queue's task until signal()
+TESSERA_INLINE void remote_writes_of_plan::says_done(const plan& p, int task, remote_write& l) {
+    l.then = remote_write::signal::list; // of a queue's task until signal()
     l.list = p.list_of(p.tasks[static_cast<std::size_t>(task)]);
 }
 
-TESSERA_INLINE void letters_of_plan::tell(const plan& p, int i, int node) {
+TESSERA_INLINE void remote_writes_of_plan::tell(const plan& p, int i, int node) {
     if (!group_->owns(p.tasks[static_cast<std::size_t>(i)].device) || node == group_->node()) {
         return;
     }
-    std::vector<letter>& all = after_[static_cast<std::size_t>(i)].letters;
-    for (const letter& l : all) {
-        if (l.node == node && l.then == letter::signal::list) {
+    std::vector<remote_write>& all = after_[static_cast<std::size_t>(i)].writes;
+    for (const remote_write& l : all) {
+        if (l.node == node && l.then == remote_write::signal::list) {
             return;
         }
     }
-    letter l;
+    remote_write l;
     l.node = node;
     says_done(p, i, l);
     all.push_back(l);

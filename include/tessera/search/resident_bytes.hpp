@@ -12,10 +12,10 @@ namespace tessera::search {
 /// Counts parameters with their first users, their gradients and the optimizer's state, and every operator's output,
 /// which backward needs. What is gathered from other devices and gradients on their way come on top, so that this is a
 /// lower bound; plan_memory() knows the whole.
-class held_bytes {
+class resident_bytes {
 public:
     /// `states`: numbers that the optimizer keeps for each parameter.
-    held_bytes(const graph_view& g, int states);
+    resident_bytes(const graph_view& g, int states);
 
     index_t of(const graph_view& g, int op, const description& d, const shard& s) const;
     /// With the largest piece of every operand: some shard's where degrees divide, and an upper bound elsewhere.
@@ -42,7 +42,7 @@ private:
 } // namespace tessera::search
 
 #ifndef TESSERA_COMPILED
-#include "tessera/search/held_bytes.inl"
+#include "tessera/search/resident_bytes.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

@@ -11,7 +11,7 @@
 namespace tessera {
 
 /// For what the processes of a group meet: all for the same.
-enum class meeting : std::uint64_t {
+enum class barrier_point : std::uint64_t {
     take_memory,
     give_memory,
     compare_trainings,
@@ -27,7 +27,7 @@ enum class meeting : std::uint64_t {
     load_checkpoint,
 };
 
-constexpr const char* to_text(meeting m) {
+constexpr const char* to_text(barrier_point m) {
     constexpr const char* names[] = {"make a plan or memory for it",
                                      "give back memory, at its end or after an error",
                                      "train together",

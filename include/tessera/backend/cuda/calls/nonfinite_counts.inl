@@ -3,13 +3,13 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/backend/cuda/calls/flags.hpp"
+#include "tessera/backend/cuda/calls/nonfinite_counts.hpp"
 
 #include <utility>
 
 namespace tessera::cuda::detail {
 
-TESSERA_INLINE void flag_maker::run() {
+TESSERA_INLINE void nonfinite_counter::run() {
     if (p_.kind != run_kind::training) {
         return;
     }
@@ -23,7 +23,7 @@ TESSERA_INLINE void flag_maker::run() {
                 own = add_count(t.device, static_cast<int>(counts.size()));
                 counts.push_back(own);
             }
-            t.flag = own;
+            t.nonfinite_count = own;
             last = i;
         }
     }
@@ -43,7 +43,7 @@ TESSERA_INLINE void flag_maker::run() {
         task& t = p_.tasks[at(i)];
         const bool statistics = t.kind() == task_kind::compute && t.what == pass::update;
         if (t.kind() == task_kind::update || statistics) {
-            t.flag = all_[at(t.device)];
+            t.nonfinite_count = all_[at(t.device)];
         }
         if (t.kind() == task_kind::update && i < last) {
             throw error("tessera: the plan changes a parameter before it knows a loss, of " +
@@ -59,7 +59,7 @@ TESSERA_INLINE void flag_maker::run() {
     p_.tasks = std::move(before);
 }
 
-TESSERA_INLINE bool flag_maker::needs_sum(int device, const std::vector<int>& counts) const {
+TESSERA_INLINE bool nonfinite_counter::needs_sum(int device, const std::vector<int>& counts) const {
     const bool changes = std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& t) {
         return t.device == device &&
                (t.kind() == task_kind::update || (t.kind() == task_kind::compute && t.what == pass::update));
@@ -68,24 +68,24 @@ TESSERA_INLINE bool flag_maker::needs_sum(int device, const std::vector<int>& co
     return !alone && (changes || own_[at(device)] >= 0);
 }
 
-TESSERA_INLINE int flag_maker::add_count(int device, int part) {
+TESSERA_INLINE int nonfinite_counter::add_count(int device, int part) {
     tile x;
     x.kind = tile_kind::scalar;
     x.device = device;
     x.region = box{1, {{0, 1}}};
     x.elements = 1;
-    x.part = part;
+    x.summand = part;
     p_.tiles.push_back(x);
     return static_cast<int>(p_.tiles.size()) - 1;
 }
 
-TESSERA_INLINE task flag_maker::sum_of(const std::vector<int>& counts, int device, const task& loss) const {
+TESSERA_INLINE task nonfinite_counter::sum_of(const std::vector<int>& counts, int device, const task& loss) const {
     task t;
     t.become(task_kind::copy);
     t.op = loss.op;
     t.what = loss.what;
     t.device = device;
-    t.beside = true;
+    t.side_stream = true;
     t.writes = {all_[at(device)]};
     for (const int c : counts) {
         t.reads.push_back(c);

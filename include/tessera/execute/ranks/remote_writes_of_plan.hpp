@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The letters that a process sends while it runs a plan over several nodes.
+// The remote writes that a process sends while it runs a plan over several nodes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -12,24 +12,24 @@
 
 namespace tessera {
 
-/// Letters by the task after which they go. Of a long message only the last letter says that it has come.
-class letters_of_plan {
+/// Remote writes by the task after which they go. Of a long message only the last remote write says that it has come.
+class remote_writes_of_plan {
 public:
-    /// The letters after one task.
+    /// The remote writes after one task.
     class bundle {
     public:
         /// `finished`: of a list's task how many of them have finished; of a queue's the number of the run.
         void post(std::uint64_t finished, const run_state& state) const;
 
-        std::vector<letter> letters;
+        std::vector<remote_write> writes;
         process_group* group = nullptr;
         const std::atomic<std::uint64_t>* run = nullptr; ///< the number of the present run; null: `finished` is it
     };
 
-    letters_of_plan() = default;
-    letters_of_plan(const letters_of_plan&) = delete;
-    letters_of_plan& operator=(const letters_of_plan&) = delete;
-    ~letters_of_plan() {
+    remote_writes_of_plan() = default;
+    remote_writes_of_plan(const remote_writes_of_plan&) = delete;
+    remote_writes_of_plan& operator=(const remote_writes_of_plan&) = delete;
+    ~remote_writes_of_plan() {
         if (group_ != nullptr) {
             group_->withdraw();
         }
@@ -44,7 +44,7 @@ public:
     void signal(const std::vector<int>& items, shared_place done, shared_place arrivals,
                 const std::atomic<std::uint64_t>& run);
 
-    /// The letters after a task of this process, or null.
+    /// The remote writes after a task of this process, or null.
     const bundle* after(int task) const;
     /// Of a queued task: the flags that say that what it reads has come.
     const std::vector<std::size_t>& arrivals_of(int task) const { return arrivals_of_[static_cast<std::size_t>(task)]; }
@@ -54,14 +54,14 @@ public:
 
 private:
     void add(const plan& p, const addresses& where, const node_traffic::message& m, bundle& to) const;
-    static void says_done(const plan& p, int task, letter& l);
+    static void says_done(const plan& p, int task, remote_write& l);
 
     /// That a list's task of this process has finished is told to a node.
     void tell(const plan& p, int i, int node);
 
     process_group* group_ = nullptr;
     std::vector<bundle> after_; ///< by task
-    std::vector<letter> before_;
+    std::vector<remote_write> before_;
     std::vector<std::vector<std::size_t>> arrivals_of_; ///< by task
     std::size_t arrivals_ = 0;
 };
@@ -69,7 +69,7 @@ private:
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED
-#include "tessera/execute/ranks/letters_of_plan.inl"
+#include "tessera/execute/ranks/remote_writes_of_plan.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

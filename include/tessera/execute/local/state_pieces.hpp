@@ -15,7 +15,7 @@ namespace tessera {
 
 /// Elements of a parameter, or of a number that the optimizer keeps for each of its elements, that lie together on
 /// devices.
-struct kept_piece {
+struct state_piece {
     box region;               ///< of the parameter
     interval elements;        ///< of the region's, in row-major order: all of them, or a slice
     std::vector<int> devices; ///< that hold them
@@ -25,7 +25,7 @@ struct kept_piece {
 };
 
 /// Takes a parameter, or a number that the optimizer keeps, part by part.
-class kept_sink {
+class state_sink {
 public:
     /// Whether a device of this process keeps any of these elements.
     virtual bool wants(const box& what) const = 0;
@@ -33,12 +33,12 @@ public:
     virtual void put(const box& what, const float* numbers) = 0;
 
 protected:
-    kept_sink() = default;
-    ~kept_sink() = default;
+    state_sink() = default;
+    ~state_sink() = default;
 };
 
 /// Hands a sink all elements.
-using kept_source = function_ref<void(kept_sink&)>;
+using state_source = function_ref<void(state_sink&)>;
 
 namespace detail {
 
@@ -84,13 +84,13 @@ void for_each_box(const box& region, interval elements, Body&& body, int d = 0, 
 inline bool lies_plain(const stored_region& r) { return r.form.format == 0; }
 
 /// All pieces; regions that several operators keep may overlap.
-std::vector<kept_piece> pieces_of(const parameter_store& store, int parameter, int state);
+std::vector<state_piece> pieces_of(const parameter_store& store, int parameter, int state);
 
 /// Copies the elements of a piece that lie in the box `to` into `out`, which holds all of that box, row-major: in one
 /// pass where they lie plain in memory of the processor. Of copies it takes the one of a device of this process, where
 /// there is one.
 template <class B>
-void copy_piece(B& backend, const parameter_store& store, int parameter, int state, const kept_piece& piece,
+void copy_piece(B& backend, const parameter_store& store, int parameter, int state, const state_piece& piece,
                 const box& to, float* out, const process_group* group) {
     const stored_region r = regions_of(store, parameter, state)[static_cast<std::size_t>(piece.number)];
     const auto here = [&](std::size_t s) {
@@ -154,7 +154,7 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
 /// Puts numbers where devices of this process keep them, or the node's copy of those of devices on other nodes; those
 /// of a format when all have come.
 template <class B>
-class store_sink final : public kept_sink {
+class store_sink final : public state_sink {
 public:
     store_sink(B& backend, const parameter_store& store, int parameter, int state, const process_group* group)
         : backend_(backend), store_(store), state_(state) {
@@ -287,7 +287,7 @@ private:
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED
-#include "tessera/execute/local/kept_pieces.inl"
+#include "tessera/execute/local/state_pieces.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

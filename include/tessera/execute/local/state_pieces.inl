@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of kept_pieces.hpp.
+// Bodies of state_pieces.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/execute/local/kept_pieces.hpp"
+#include "tessera/execute/local/state_pieces.hpp"
 
 namespace tessera::detail {
 
-TESSERA_INLINE std::vector<kept_piece> pieces_of(const parameter_store& store, int parameter, int state) {
-    std::vector<kept_piece> all;
+TESSERA_INLINE std::vector<state_piece> pieces_of(const parameter_store& store, int parameter, int state) {
+    std::vector<state_piece> all;
     int number = 0;
     for (const stored_region& r : regions_of(store, parameter, state)) {
         const index_t volume = r.form.region.volume();
-        kept_piece whole_region{r.form.region, {0, volume}, {}, number++, !lies_plain(r) && r.slices > 1};
+        state_piece whole_region{r.form.region, {0, volume}, {}, number++, !lies_plain(r) && r.slices > 1};
         for (std::size_t s = 0; s < r.slice.size(); ++s) {
-            kept_piece p{
+            state_piece p{
                 r.form.region, even_part(volume, r.slices, static_cast<index_t>(s)), {}, whole_region.number, false};
             for (const parameter_store::entry* e : r.slice[s]) {
                 p.devices.push_back(e->what.device);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of held_bytes.hpp.
+// Bodies of resident_bytes.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/search/held_bytes.hpp"
+#include "tessera/search/resident_bytes.hpp"
 
 namespace tessera::search {
 
-TESSERA_INLINE held_bytes::held_bytes(const graph_view& g, int states)
+TESSERA_INLINE resident_bytes::resident_bytes(const graph_view& g, int states)
     : states_(states), first_user_(static_cast<std::size_t>(g.parameter_count), -1) {
     for (int op = g.op_count - 1; op >= 0; --op) {
         for (int p : g.ops[op].parameters) {
@@ -16,12 +16,12 @@ TESSERA_INLINE held_bytes::held_bytes(const graph_view& g, int states)
     }
 }
 
-TESSERA_INLINE index_t held_bytes::of(const graph_view& g, int op, const description& d, const shard& s) const {
+TESSERA_INLINE index_t resident_bytes::of(const graph_view& g, int op, const description& d, const shard& s) const {
     return sum(g, op, d, [&](int o) { return region(d, o, s.ranges).volume(); });
 }
 
-TESSERA_INLINE index_t held_bytes::most(const graph_view& g, int op, const description& d, const configuration& c,
-                                        const index_t* pool) const {
+TESSERA_INLINE index_t resident_bytes::most(const graph_view& g, int op, const description& d, const configuration& c,
+                                            const index_t* pool) const {
     return sum(g, op, d, [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
 }
 

@@ -12,9 +12,9 @@
 
 namespace tessera::cuda::detail {
 
-class flag_maker {
+class nonfinite_counter {
 public:
-    flag_maker(plan& p, const graph_view& g)
+    nonfinite_counter(plan& p, const graph_view& g)
         : p_(p), g_(g), own_(static_cast<std::size_t>(p.devices), -1), all_(static_cast<std::size_t>(p.devices), -1) {}
 
     /// Gives a training plan its counts, and the copies that add them up right behind the last loss. Running
@@ -42,7 +42,7 @@ private:
 } // namespace tessera::cuda::detail
 
 #ifndef TESSERA_COMPILED
-#include "tessera/backend/cuda/calls/flags.inl"
+#include "tessera/backend/cuda/calls/nonfinite_counts.inl"
 #endif
 
 #include "tessera/base/end_header.inl"
