@@ -18,10 +18,7 @@ struct strategy {
     std::vector<configuration> ops;
     std::vector<index_t> pool;
     int micro_batches = 1; ///< into which the batch is cut, as evenly as it goes
-    union {
-        int steps_per_plan = 1; ///< steps that one plan covers
-        [[deprecated("since 0.3: use steps_per_plan")]] int period;
-    };
+    int steps_per_plan = 1; ///< steps that one plan covers
     pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters

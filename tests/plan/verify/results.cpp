@@ -23,7 +23,7 @@ ts::plan without_averages(const ts::plan& of, int parameter, int step) {
     ts::plan p = of;
     for (int i = static_cast<int>(p.tasks.size()); i-- > 0;) {
         const ts::task& t = p.tasks[at(i)];
-        if (t.kind == ts::task_kind::average && t.parameter == parameter && t.step == step) {
+        if (t.kind() == ts::task_kind::average && t.params().parameter == parameter && t.step == step) {
             test_support::lose_task(p, i);
         }
     }
