@@ -31,16 +31,6 @@ int count(const std::string& text, const std::string& what) {
     return n;
 }
 
-/// The sum of the numbers on the edges of a drawing.
-ts::index_t bytes_on_edges(const std::string& text) {
-    ts::index_t sum = 0;
-    const std::string mark = "[color=red, label=\"";
-    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
-        sum += std::stoll(text.substr(at + mark.size()));
-    }
-    return sum;
-}
-
 } // namespace
 
 TEST_CASE("a strategy is a table") {
@@ -91,28 +81,4 @@ TEST_CASE("a plan is a list for every device") {
     ts::plan other = p;
     other.tiles[static_cast<std::size_t>(other.tasks[0].writes[0])].format = 7;
     CHECK(ts::to_text(g.view(), other).find("] format 7") != std::string::npos);
-}
-
-TEST_CASE("a drawing shows every task once and every byte that moves") {
-    const ts::graph g = ts::describe<test_networks::mlp::network>(6);
-    test_support::coverage seen;
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        const int devices = 1 + static_cast<int>(seed % 5);
-        const ts::strategy s = test_support::random_strategy(g.view(), devices, seed, seen);
-        const ts::optimizer how(ts::sgd{}, seed % 4 == 3 ? 1.0F : 0.0F);
-        const ts::plan p = planned(g.view(), s, devices, {.update = how});
-        const std::string text = ts::to_graphviz(g.view(), p);
-        CHECK(count(text, "subgraph cluster_") == devices);
-        CHECK(count(text, "    n") == static_cast<int>(p.tasks.size()));
-        CHECK(count(text, "{") == count(text, "}"));
-        ts::index_t norms = 0;
-        for (const ts::task& t : p.tasks) {
-            for (int r : t.reads) {
-                const ts::tile& x = p.tiles[static_cast<std::size_t>(r)];
-                norms += x.kind == ts::tile_kind::scalar && x.device != t.device ? 8 : 0;
-            }
-        }
-        CAPTURE(seed);
-        CHECK(bytes_on_edges(text) == p.moved_bytes + norms);
-    }
 }

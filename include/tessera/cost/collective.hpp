@@ -21,12 +21,7 @@ constexpr const char* to_text(collective_algorithm a) {
     return names[static_cast<int>(a)];
 }
 
-// ---- formulas -------------------------------------------------------------------------------------------------------
-// alpha: ns per transfer (message, in their words); beta: ns per 1000 bytes; n bytes among p members. Reductions
-// themselves are not charged. Sources: Thakur, Rabenseifner and Gropp, Optimization of collective communication
-// operations in MPICH, IJHPCA 19(1), 2005, sections 3 and 4; Chan, Heimlich, Purkayastha and van de Geijn, Collective
-// communication: theory, practice, and experience, CCPE 19(13), 2007.
-
+/// Rounds of a tree among p members.
 constexpr int ceil_log2(int p) {
     int rounds = 0;
     while ((1 << rounds) < p) {
@@ -34,31 +29,6 @@ constexpr int ceil_log2(int p) {
     }
     return rounds;
 }
-
-struct alpha_beta {
-    double alpha = 0; ///< ns
-    double beta = 0;  ///< ns per byte
-
-    /// Ring reduce-scatter, or all-gather: (p-1) alpha + (p-1)/p n beta.
-    constexpr double ring_half(double n, int p) const { return (p - 1) * (alpha + n / p * beta); }
-    /// Ring all-reduce: 2(p-1) alpha + 2(p-1)/p n beta.
-    constexpr double ring_all_reduce(double n, int p) const { return 2 * ring_half(n, p); }
-    /// Recursive halving reduce-scatter, or recursive doubling all-gather, p a power of two: lg p alpha + (p-1)/p n
-    /// beta.
-    constexpr double halving_half(double n, int p) const { return ceil_log2(p) * alpha + (p - 1) * (n / p) * beta; }
-    /// Rabenseifner's all-reduce, p a power of two: 2 lg p alpha + 2(p-1)/p n beta.
-    constexpr double halving_all_reduce(double n, int p) const { return 2 * halving_half(n, p); }
-    /// Binomial broadcast, or reduce: ceil(lg p) (alpha + n beta).
-    constexpr double tree_broadcast(double n, int p) const { return ceil_log2(p) * (alpha + n * beta); }
-    /// Binomial reduce, then broadcast: 2 ceil(lg p) (alpha + n beta).
-    constexpr double tree_all_reduce(double n, int p) const { return 2 * tree_broadcast(n, p); }
-    /// Pairwise exchange all-to-all, n the bytes that each member holds: (p-1)(alpha + n/p beta).
-    constexpr double all_to_all(double n, int p) const { return ring_half(n, p); }
-    /// Scatter, then ring all-gather (van de Geijn): (ceil(lg p) + p - 1) alpha + 2(p-1)/p n beta.
-    constexpr double scatter_broadcast(double n, int p) const {
-        return (ceil_log2(p) + p - 1) * alpha + 2 * (p - 1) * (n / p) * beta;
-    }
-};
 
 // ---- on a cluster ---------------------------------------------------------------------------------------------------
 

@@ -56,12 +56,6 @@ std::string to_text(const graph_view& g, const strategy_view& s);
 /// for.
 std::string to_text(const graph_view& g, const plan& p);
 
-/// A plan as a drawing: a cluster for every device, its communication stream's tasks dashed, an edge from the last
-/// writers of what a task reads, with the bytes on edges that cross devices. An update that writes other devices'
-/// copies of a parameter points to the parameters of those devices. The bytes on all edges together are the plan's
-/// moved_bytes and 8 for every number of a norm read across devices.
-std::string to_graphviz(const graph_view& g, const plan& p);
-
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED

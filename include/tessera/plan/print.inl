@@ -251,67 +251,6 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const plan& p) {
     return text;
 }
 
-TESSERA_INLINE std::string to_graphviz(const graph_view& g, const plan& p) {
-    std::string text = "digraph plan {\n  rankdir=TB;\n  node [shape=box, fontsize=10];\n";
-    std::vector<std::vector<int>> writers(p.tiles.size());
-    std::string edges;
-    std::vector<char> receives(static_cast<std::size_t>(p.devices), 0);
-    for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        const task& t = p.tasks[i];
-        const std::string own = "  n" + std::to_string(i);
-        std::vector<int> done;
-        for (int r : t.reads) {
-            bool again = false;
-            for (int k : done) {
-                again = again || k == r;
-            }
-            done.push_back(r);
-            if (again) {
-                continue;
-            }
-            const std::vector<int>& from = writers[static_cast<std::size_t>(p.root(r))];
-            const index_t bytes = detail::bytes_across(p, t, r, false);
-            for (std::size_t k = 0; k < from.size(); ++k) {
-                edges += "  n" + std::to_string(from[k]) + " ->" + own;
-                edges += bytes > 0 && k == 0 ? " [color=red, label=\"" + std::to_string(bytes) + "\"]" : "";
-                edges += ";\n";
-            }
-        }
-        std::vector<index_t> pushed(receives.size(), 0);
-        for (int w : t.writes) {
-            const tile& x = p.tiles[static_cast<std::size_t>(w)];
-            if (x.device >= 0) {
-                pushed[static_cast<std::size_t>(x.device)] += detail::bytes_across(p, t, w, true);
-            }
-            if (!is_persistent(x.kind)) {
-                writers[static_cast<std::size_t>(p.root(w))].push_back(static_cast<int>(i));
-            }
-        }
-        for (std::size_t d = 0; d < pushed.size(); ++d) {
-            if (pushed[d] > 0) {
-                receives[d] = 1;
-                edges +=
-                    own + " -> p" + std::to_string(d) + " [color=red, label=\"" + std::to_string(pushed[d]) + "\"];\n";
-            }
-        }
-    }
-    for (std::size_t d = 0; d < receives.size(); ++d) {
-        const std::string number = std::to_string(d);
-        text.append("  subgraph cluster_").append(number).append(" {\n    label=\"device ");
-        text.append(number).append("\";\n");
-        for (std::size_t l = d; l < p.order.size(); l += receives.size()) {
-            for (int i : p.order[l]) {
-                text.append("    n").append(std::to_string(i)).append(" [label=\"");
-                text.append(detail::key_of_task(g, p.tasks[static_cast<std::size_t>(i)])).append("\"");
-                text += l == d ? "];\n" : ", style=dashed];\n";
-            }
-        }
-        text += receives[d] != 0 ? "    p" + number + " [label=\"parameters\", shape=cylinder];\n" : "";
-        text += "  }\n";
-    }
-    return text + edges + "}\n";
-}
-
 } // namespace tessera
 
 #include "tessera/base/end_header.inl"
