@@ -41,7 +41,7 @@ class Staging:
         if target in self.pages:
             return self.pages[target], ""
         path, parts = self.root / target, target.split("/")
-        if parts[:2] == ["include", "tessera"]:
+        if parts[:2] == ["include", "tessera"] and (path.is_dir() or path.suffix in (".hpp", ".inl")):
             inside = "/".join(parts[2:])
             if path.is_dir():
                 return page_of(inside), ""
