@@ -10,7 +10,8 @@ namespace tessera::search::placement {
 TESSERA_INLINE void weighted_graph::join(int a, int b, double w) {
     for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}}) {
         auto& list = near[static_cast<std::size_t>(x)];
-        const auto known = std::find_if(list.begin(), list.end(), [y = y](const auto& e) { return e.first == y; });
+        const auto known =
+            std::find_if(list.begin(), list.end(), [other = y](const auto& e) { return e.first == other; });
         if (known != list.end()) {
             known->second += w;
         } else {
