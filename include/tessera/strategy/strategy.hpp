@@ -17,8 +17,8 @@ namespace tessera {
 struct strategy {
     std::vector<configuration> ops;
     std::vector<index_t> pool;
-    int micro_batches = 1; ///< into which the batch is cut, as evenly as it goes
-    int steps_per_plan = 1; ///< steps that one plan covers
+    int micro_batches = 1;      ///< into which the batch is cut, as evenly as it goes
+    int steps_per_plan = 1;     ///< steps that one plan covers
     pipeline_schedule schedule; ///< without stages: micro-batches one after the other through all stages
     statistics_over statistics = statistics_over::micro_batch;
     /// The device that alone stores parameters and optimizer state, and takes the inputs in: in every step parameters
