@@ -112,7 +112,7 @@ private:
             return damaged(x[pick_(static_cast<int>(std::extent_v<Field>))], of_tiles);
         } else if constexpr (requires { x.push_back(x[0]); }) {
             return list_damaged(x, of_tiles);
-        } else if constexpr (requires { x.fill(x[0]); }) {
+        } else if constexpr (std::is_same_v<Field, ts::operand_tiles>) {
             return damaged(x[at(pick_(static_cast<int>(x.size())))], of_tiles);
         } else {
             const std::string name = any_field_of(x, Field{});

@@ -7,7 +7,7 @@
 #include "tessera/strategy/strategy.hpp"
 #include "tessera/task/compute.hpp"
 
-#include <array>
+#include <cstddef>
 #include <variant>
 #include <vector>
 
@@ -149,15 +149,30 @@ struct common_fields {
 };
 
 /// A number of a tile for each operand of an operator; -1: none.
-using operand_tiles = std::array<int, max_operands>;
-
-constexpr operand_tiles no_tiles() {
-    operand_tiles none{};
-    for (int& t : none) {
-        t = -1;
+class operand_tiles {
+public:
+    constexpr operand_tiles() : tile_() {
+        for (int& t : tile_) {
+            t = -1;
+        }
     }
-    return none;
-}
+    constexpr int& operator[](int o) { return tile_[o]; }
+    constexpr const int& operator[](int o) const { return tile_[o]; }
+    constexpr int& operator[](std::size_t o) { return tile_[o]; }
+    constexpr const int& operator[](std::size_t o) const { return tile_[o]; }
+    constexpr int* data() { return tile_; }
+    constexpr const int* data() const { return tile_; }
+    constexpr int* begin() { return tile_; }
+    constexpr const int* begin() const { return tile_; }
+    constexpr int* end() { return tile_ + max_operands; }
+    constexpr const int* end() const { return tile_ + max_operands; }
+    static constexpr std::size_t size() { return max_operands; }
+
+    friend constexpr bool operator==(const operand_tiles&, const operand_tiles&) = default;
+
+private:
+    int tile_[max_operands];
+};
 
 /// What compute has.
 struct compute_fields {
@@ -166,10 +181,10 @@ struct compute_fields {
     std::uint32_t emits = 0;
     bool first_part = true;
     interval ranges[max_loops];
-    operand_tiles value = no_tiles();    ///< of every operand
-    operand_tiles gradient = no_tiles(); ///< of every operand's gradient
-    index_t samples = 0; ///< that a shard's own statistics are taken over; 0: the micro-batch's, or the batch's
-    int running = -1;    ///< pass update of a batch norm: the tile of running statistics that it updates
+    operand_tiles value;    ///< of every operand
+    operand_tiles gradient; ///< of every operand's gradient
+    index_t samples = 0;    ///< that a shard's own statistics are taken over; 0: the micro-batch's, or the batch's
+    int running = -1;       ///< pass update of a batch norm: the tile of running statistics that it updates
 
     // Set by binding.
     int implementation = 0; ///< the backend's number for how the task is computed
