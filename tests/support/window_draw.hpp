@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/op/library.hpp"
+#include "tessera/op/mask.hpp"
 
 #include <algorithm>
 #include <cstdint>
