@@ -140,12 +140,8 @@ TEST_CASE("a task by itself touches the tiles that it touched, under the numbers
             const ts::plan alone = ts::isolate(p, i);
             std::vector<int> before;
             std::vector<int> after;
-            t.with_fields([&](const auto& fields) {
-                ts::for_each_tile(fields, [&](int x, const auto&) { before.push_back(x); });
-            });
-            alone.tasks[0].with_fields([&](const auto& fields) {
-                ts::for_each_tile(fields, [&](int x, const auto&) { after.push_back(x); });
-            });
+            ts::for_each_tile(t, [&](int x, const auto&) { before.push_back(x); });
+            ts::for_each_tile(alone.tasks[0], [&](int x, const auto&) { after.push_back(x); });
             REQUIRE(before.size() == after.size());
             for (std::size_t k = 0; k < before.size(); ++k) {
                 if (before[k] < 0) {

@@ -48,8 +48,7 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
         return mine;
     };
     task t = p.tasks[static_cast<std::size_t>(index)];
-    t.with_fields(
-        [&](auto& fields) { for_each_tile(fields, [&](int& tile, const plan_field&) { tile = take(tile, take); }); });
+    for_each_tile(t, [&](int& tile, const plan_field&) { tile = take(tile, take); });
     t.waits.clear();
     t.position = 0;
     t.step = 0; // it is run by itself

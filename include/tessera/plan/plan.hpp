@@ -27,7 +27,7 @@ struct result_piece {
     template <class See>
     static constexpr void each_field(See&& see) {
         see("tensor", &result_piece::tensor, plan_field{});
-        see("part", &result_piece::summand, plan_field{});
+        see("summand", &result_piece::summand, plan_field{});
         see("tile", &result_piece::tile, plan_field{.tiles = true});
         see("step", &result_piece::step, plan_field{});
     }
@@ -84,7 +84,7 @@ struct plan {
         see("micro_batches", &plan::micro_batches, plan_field{});
         see("joint_statistics", &plan::joint_statistics, plan_field{});
         see("replica_statistics", &plan::replica_statistics, plan_field{});
-        see("period", &plan::steps_per_plan, plan_field{});
+        see("steps_per_plan", &plan::steps_per_plan, plan_field{});
         see("loss_scale", &plan::loss_scale, plan_field{});
         see("states", &plan::states, plan_field{});
         see("clips", &plan::clips, plan_field{});

@@ -138,8 +138,8 @@ struct common_fields {
         see("reads", &common_fields::reads, plan_field{.tiles = true, .by_parameter = true});
         see("writes", &common_fields::writes, plan_field{.tiles = true, .by_parameter = true});
         see("late", &common_fields::late, plan_field{});
-        see("beside", &common_fields::side_stream, plan_field{});
-        see("flag", &common_fields::nonfinite_count, plan_field{.tiles = true, .none = true});
+        see("side_stream", &common_fields::side_stream, plan_field{});
+        see("nonfinite_count", &common_fields::nonfinite_count, plan_field{.tiles = true, .none = true});
         see("scratch", &common_fields::scratch, plan_field{.tiles = true, .none = true});
         see("waits", &common_fields::waits, plan_field{.by_parameter = true});
         see("after", &common_fields::after, plan_field{.by_parameter = true});
@@ -271,7 +271,7 @@ struct parameter_fields {
             plan_field{.tiles = true, .by_parameter = true, .kinds = update | norm});
         see("counted_elsewhere", &parameter_fields::counted_elsewhere, plan_field{.kinds = reduce | norm});
         see("scale", &parameter_fields::scale, plan_field{.kinds = update});
-        see("how", &parameter_fields::method, plan_field{});
+        see("method", &parameter_fields::method, plan_field{});
         see("message", &parameter_fields::message, plan_field{});
     }
 };
@@ -347,6 +347,16 @@ private:
     task_kind kind_ = task_kind::compute;
     std::variant<compute_fields, copy_fields, parameter_fields, no_fields> own_;
 };
+
+/// Calls f(number, plan_field) for every number of a tile in the fields that a task has.
+template <class Function>
+void for_each_tile(task& t, Function&& f) {
+    t.with_fields([&](auto& fields) { for_each_tile(fields, f); });
+}
+template <class Function>
+void for_each_tile(const task& t, Function&& f) {
+    t.with_fields([&](const auto& fields) { for_each_tile(fields, f); });
+}
 
 /// Puts tile `to` in the place of tile `from`, wherever the task names it.
 void replace_tile(task& t, int from, int to);

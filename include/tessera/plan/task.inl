@@ -35,9 +35,7 @@ TESSERA_INLINE void task::become(task_kind kind) {
 }
 
 TESSERA_INLINE void replace_tile(task& t, int from, int to) {
-    t.with_fields([&](auto& fields) {
-        for_each_tile(fields, [&](int& tile, const plan_field&) { tile = tile == from ? to : tile; });
-    });
+    for_each_tile(t, [&](int& tile, const plan_field&) { tile = tile == from ? to : tile; });
 }
 
 } // namespace tessera

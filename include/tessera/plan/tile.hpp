@@ -78,7 +78,7 @@ struct tile {
         see("type", &tile::type, plan_field{});
         see("alias", &tile::alias, plan_field{.tiles = true, .none = true});
         see("keep", &tile::keep, plan_field{});
-        see("part", &tile::summand, plan_field{});
+        see("summand", &tile::summand, plan_field{});
         see("origin", &tile::origin, plan_field{.tiles = true, .none = true});
         see("micro_batch", &tile::micro_batch, plan_field{});
         see("replica", &tile::replica, plan_field{});

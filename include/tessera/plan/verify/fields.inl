@@ -184,10 +184,7 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
         return "is of an operator that does not exist";
     }
     bool exist = true;
-    t.with_fields([&](const auto& fields) {
-        for_each_tile(
-            fields, [&](int k, const plan_field& facts) { exist = exist && k < count && k >= (facts.none ? -1 : 0); });
-    });
+    for_each_tile(t, [&](int k, const plan_field& facts) { exist = exist && k < count && k >= (facts.none ? -1 : 0); });
     const parameter_fields& own = t.params();
     for (const task_parameter& x : own.parts) {
         exist = exist && x.parameter >= 0 && x.parameter < g_.parameter_count;

@@ -44,9 +44,7 @@ TESSERA_INLINE void apply(const tile_names& name, lowering::intermediate_pieces&
 }
 
 TESSERA_INLINE void apply(const tile_names& name, task& t) {
-    t.with_fields([&](auto& fields) {
-        for_each_tile(fields, [&](int& tile, const plan_field&) { tile = tile >= 0 ? name(tile) : -1; });
-    });
+    for_each_tile(t, [&](int& tile, const plan_field&) { tile = tile >= 0 ? name(tile) : -1; });
 }
 
 TESSERA_INLINE void apply(const tile_names& name, lowered_fragments& x, int f) {
