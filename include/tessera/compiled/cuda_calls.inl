@@ -25,6 +25,7 @@
 #include "tessera/backend/cuda/measure/algorithm_file.inl"
 #include "tessera/backend/cuda/measure/algorithms.inl"
 #include "tessera/backend/cuda/measure/call_times.inl"
+#include "tessera/backend/cuda/op/attention.inl"
 #include "tessera/backend/cuda/op/batch_norm.inl"
 #include "tessera/backend/cuda/op/combine.inl"
 #include "tessera/backend/cuda/op/concat.inl"

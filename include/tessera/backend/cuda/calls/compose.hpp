@@ -95,7 +95,7 @@ public:
                    index_t elements);
     /// A block for each of `blocks`, with threads for `work` elements each.
     void launch_blocks(const kernel& which, std::vector<memory_use> memory, const kernel_numbers& numbers,
-                       index_t blocks, index_t work);
+                       index_t blocks, index_t work, bool reads_step = false);
 
     /// Sums over each channel: `inputs`, and up to three targets as statistics_gradient takes them. Where there are few
     /// channels several blocks share one, since one for each would leave most of a GPU idle; another kernel adds

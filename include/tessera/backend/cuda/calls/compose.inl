@@ -90,10 +90,12 @@ TESSERA_INLINE void composer::launch_as(element of, const kernel& which, std::ve
 }
 
 TESSERA_INLINE void composer::launch_blocks(const kernel& which, std::vector<memory_use> memory,
-                                            const kernel_numbers& numbers, index_t blocks, index_t work) {
+                                            const kernel_numbers& numbers, index_t blocks, index_t work,
+                                            bool reads_step) {
     kernel_launch k = typed(make(which, static_cast<int>(memory.size()), numbers));
     k.blocks = to_int(blocks);
     k.threads = threads_for(work);
+    k.reads_step = reads_step;
     add(std::move(k), std::move(memory));
 }
 

@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/kernels/mask.hpp"
 #include "tessera/op/dropout.hpp"
 
 namespace tessera::cuda::kernels {
@@ -26,22 +27,13 @@ struct dropout_reals {
 };
 ,
 
-/// The mixing function of SplitMix64, as in op/mask.hpp.
-__device__ inline unsigned long long mix(unsigned long long z) {
-    z += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31U);
-}
-
 /// Dropout of values or of gradients, by the global index. at: from, to, step.
 template <class T>
 __device__ void dropout_of(const given<dropout_numbers, dropout_reals>& a) {
     const T* from = pointer<const T>(a, 0);
     T* to = pointer<T>(a, 1);
     const step_values* now = pointer<const step_values>(a, 2);
-    const unsigned long long key = mix(mix(mix(now->seed) ^ now->step) ^ static_cast<unsigned long long>(a.n.op));
-    const unsigned long long dropped = static_cast<unsigned long long>(a.n.percent) << 32U;
+    const unsigned long long key = mask_key(*now, a.n.op);
     const float scale = static_cast<float>(a.f.scale);
     const long long count = a.n.extent[0] * a.n.extent[1] * a.n.extent[2] * a.n.extent[3] * a.n.extent[4];
     for (long long i = first_index(); i < count; i += index_step()) {
@@ -51,8 +43,7 @@ __device__ void dropout_of(const given<dropout_numbers, dropout_reals>& a) {
             index += (a.n.origin[d] + rest % a.n.extent[d]) * a.n.step[d];
             rest /= a.n.extent[d];
         }
-        const unsigned long long bits = mix(key ^ static_cast<unsigned long long>(index)) >> 32U;
-        to[i] = bits * 100 >= dropped ? scale * from[i] : 0.0f;
+        to[i] = keeps(key, index, a.n.percent) ? scale * from[i] : 0.0f;
     }
 }
 TYPED_KERNEL(dropout, dropout_numbers, dropout_reals)

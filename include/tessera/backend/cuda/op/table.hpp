@@ -7,6 +7,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/op/activation.hpp"
+#include "tessera/backend/cuda/op/attention.hpp"
 #include "tessera/backend/cuda/op/batch_norm.hpp"
 #include "tessera/backend/cuda/op/combine.hpp"
 #include "tessera/backend/cuda/op/concat.hpp"
@@ -54,7 +55,7 @@ inline constexpr row_group row_groups[] = {
     concat_row,       flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_rows,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,      cross_entropy_row, group_norm_row, move_rows,       reshape_row,
-    crop_row,         upsample_row,      nest_rows,      index_rows,
+    crop_row,         upsample_row,      nest_rows,      index_rows,      attention_rows,
 };
 
 constexpr int count_rows() {

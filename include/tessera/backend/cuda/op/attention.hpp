@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as batched products of matrices with kernels between them: a task holds the scores of its shard in scratch
+// memory while it runs, and keeps each row's maximum and sum.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/backend/cuda/kernels/mask.hpp"
+#include "tessera/backend/cuda/op/matmul.hpp"
+#include "tessera/op/attention.hpp"
+
+namespace tessera::cuda::kernels {
+
+inline constexpr kernel attention_maximum{"attention_maximum", true};
+inline constexpr kernel attention_total{"attention_total", true};
+inline constexpr kernel attention_weights{"attention_weights", true};
+inline constexpr kernel attention_mean{"attention_mean", true};
+inline constexpr kernel attention_slopes{"attention_slopes", true};
+
+// clang-format off
+TESSERA_KERNELS(attention_code,
+
+/// Scores are [samples, heads, queries, keys] of the shard, densely.
+struct attention_numbers {
+    index_t heads = 0;
+    index_t queries = 0;
+    index_t keys = 0;
+    index_t first_sample = 0; ///< of the shard, in the whole operator
+    index_t first_head = 0;
+    index_t first_query = 0;
+    index_t first_key = 0;
+    index_t all_heads = 0;
+    index_t all_queries = 0;
+    index_t all_keys = 0;
+    index_t window = 0; ///< at most all_queries + all_keys
+    index_t causal = 0;
+    index_t alibi = 0;
+    index_t value_width = 0;
+    index_t lengths_at = 0; ///< number of the pointer to the samples' lengths; 0: all keys count
+    index_t step_at = 0;    ///< number of the pointer to the step's values; 0: no weights are dropped
+    index_t op = 0;
+    index_t percent = 0;
+};
+struct attention_reals {
+    double softcap = 0;
+    double kept = 1; ///< factor of weights that are kept
+};
+,
+
+/// A row of scores: a block's.
+struct attention_row {
+    long long row; // in the shard
+    long long sample; // in the whole operator, as head and query
+    long long head;
+    long long query;
+    long long place; // of the query among the keys
+    long long first; // key of the shard that it sees
+    long long end;
+    long long mask; // number of the row's first key in dropout's mask
+
+    template <class Arguments>
+    __device__ explicit attention_row(const Arguments& a) {
+        row = blockIdx.x;
+        query = a.n.first_query + row % a.n.queries;
+        head = a.n.first_head + row / a.n.queries % a.n.heads;
+        const long long own = row / a.n.queries / a.n.heads;
+        sample = a.n.first_sample + own;
+        place = query + a.n.all_keys - a.n.all_queries;
+        mask = ((sample * a.n.all_heads + head) * a.n.all_queries + query) * a.n.all_keys;
+        long long last = place + (a.n.causal != 0 ? 1 : a.n.window);
+        long long length = a.n.all_keys;
+        if (a.n.lengths_at > 0) {
+            length = static_cast<const int*>(a.at[a.n.lengths_at])[own];
+        }
+        last = last < length ? last : length;
+        first = place - a.n.window + 1 - a.n.first_key;
+        first = first < 0 ? 0 : first;
+        end = last - a.n.first_key < a.n.keys ? last - a.n.first_key : a.n.keys;
+    }
+};
+
+/// The score of a key by scale * (q . k), and what its derivative is by that.
+template <class Arguments>
+__device__ float attention_score(const Arguments& a, const attention_row& r, long long key, float z, float* slope) {
+    *slope = 1.0f;
+    if (a.f.softcap > 0) {
+        const float cap = static_cast<float>(a.f.softcap);
+        const float bent = tanhf(z / cap);
+        z = cap * bent;
+        *slope = 1.0f - bent * bent;
+    }
+    if (a.n.alibi != 0) {
+        const float power = -8.0f * static_cast<float>(r.head + 1) / static_cast<float>(a.n.all_heads);
+        z -= exp2f(power) * static_cast<float>(r.place - a.n.first_key - key);
+    }
+    return z;
+}
+
+/// at: scores, to.
+template <class T>
+__device__ void attention_maximum_of(const given<attention_numbers, attention_reals>& a) {
+    __shared__ float shared[256];
+    const attention_row r(a);
+    const T* z = pointer<const T>(a, 0) + r.row * a.n.keys;
+    float top = -1.0f / 0.0f;
+    float slope;
+    for (long long k = r.first + threadIdx.x; k < r.end; k += blockDim.x) {
+        top = larger(top, attention_score(a, r, k, z[k], &slope));
+    }
+    shared[threadIdx.x] = top;
+    __syncthreads();
+    for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+        if (threadIdx.x < width) {
+            shared[threadIdx.x] = larger(shared[threadIdx.x], shared[threadIdx.x + width]);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 1)[r.row] = shared[0];
+    }
+}
+TYPED_KERNEL(attention_maximum, attention_numbers, attention_reals)
+
+/// The sum of exp(score - maximum). at: scores, maxima, to.
+template <class T>
+__device__ void attention_total_of(const given<attention_numbers, attention_reals>& a) {
+    __shared__ double shared[256];
+    const attention_row r(a);
+    const T* z = pointer<const T>(a, 0) + r.row * a.n.keys;
+    const float top = pointer<const float>(a, 1)[r.row];
+    float slope;
+    double sum = 0;
+    for (long long k = r.first + threadIdx.x; k < r.end; k += blockDim.x) {
+        sum += expf(attention_score(a, r, k, z[k], &slope) - top);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 2)[r.row] = static_cast<float>(sum);
+    }
+}
+TYPED_KERNEL(attention_total, attention_numbers, attention_reals)
+
+/// The weights in place of the scores, those that dropout takes and those of keys that the row does not see being 0.
+/// at: scores, maxima, sums.
+template <class T>
+__device__ void attention_weights_of(const given<attention_numbers, attention_reals>& a) {
+    const attention_row r(a);
+    T* z = pointer<T>(a, 0) + r.row * a.n.keys;
+    const float top = pointer<const float>(a, 1)[r.row];
+    const float part = 1.0f / pointer<const float>(a, 2)[r.row];
+    const unsigned long long key = a.n.step_at > 0 ? mask_key(*pointer<const step_values>(a, a.n.step_at), a.n.op) : 0;
+    const float kept = static_cast<float>(a.f.kept);
+    float slope;
+    for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
+        float weight = 0.0f;
+        if (k >= r.first && k < r.end) {
+            weight = expf(attention_score(a, r, k, z[k], &slope) - top) * part;
+            if (a.n.step_at > 0) {
+                weight = keeps(key, r.mask + a.n.first_key + k, a.n.percent) ? weight * kept : 0.0f;
+            }
+        }
+        z[k] = weight;
+    }
+}
+TYPED_KERNEL(attention_weights, attention_numbers, attention_reals)
+
+/// The sum of dy * y of every head of every query, which lie in the order of scores' rows. at: dy, y, to.
+template <class T>
+__device__ void attention_mean_of(const given<attention_numbers, attention_reals>& a) {
+    __shared__ double shared[256];
+    const long long query = blockIdx.x % a.n.queries;
+    const long long head = blockIdx.x / a.n.queries % a.n.heads;
+    const long long sample = blockIdx.x / a.n.queries / a.n.heads;
+    const long long start = ((sample * a.n.queries + query) * a.n.heads + head) * a.n.value_width;
+    const T* dy = pointer<const T>(a, 0) + start;
+    const T* y = pointer<const T>(a, 1) + start;
+    double sum = 0;
+    for (long long e = threadIdx.x; e < a.n.value_width; e += blockDim.x) {
+        sum += static_cast<double>(static_cast<float>(dy[e])) * static_cast<float>(y[e]);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 2)[blockIdx.x] = static_cast<float>(sum);
+    }
+}
+TYPED_KERNEL(attention_mean, attention_numbers, attention_reals)
+
+/// The weights in place of the scores, as attention_weights, and the gradients of scale * (q . k) in place of those of
+/// the weights. at: scores, maxima, sums, means, gradients of weights.
+template <class T>
+__device__ void attention_slopes_of(const given<attention_numbers, attention_reals>& a) {
+    const attention_row r(a);
+    T* z = pointer<T>(a, 0) + r.row * a.n.keys;
+    T* dz = pointer<T>(a, 4) + r.row * a.n.keys;
+    const float top = pointer<const float>(a, 1)[r.row];
+    const float part = 1.0f / pointer<const float>(a, 2)[r.row];
+    const float mean = pointer<const float>(a, 3)[r.row];
+    const unsigned long long key = a.n.step_at > 0 ? mask_key(*pointer<const step_values>(a, a.n.step_at), a.n.op) : 0;
+    for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
+        float weight = 0.0f;
+        float gradient = 0.0f;
+        if (k >= r.first && k < r.end) {
+            float slope;
+            weight = expf(attention_score(a, r, k, z[k], &slope) - top) * part;
+            float kept = 1.0f;
+            if (a.n.step_at > 0) {
+                kept = keeps(key, r.mask + a.n.first_key + k, a.n.percent) ? static_cast<float>(a.f.kept) : 0.0f;
+            }
+            const float along = kept != 0.0f ? kept * static_cast<float>(dz[k]) : 0.0f;
+            gradient = slope * weight * (along - mean);
+            weight = kept != 0.0f ? kept * weight : 0.0f;
+        }
+        z[k] = weight;
+        dz[k] = gradient;
+    }
+}
+TYPED_KERNEL(attention_slopes, attention_numbers, attention_reals)
+
+)
+// clang-format on
+
+} // namespace tessera::cuda::kernels
+
+namespace tessera::cuda::detail {
+
+void attention_forward(const shard_call& s);
+
+void attention_backward(const shard_call& s);
+
+} // namespace tessera::cuda::detail
+
+namespace tessera::cuda {
+
+inline constexpr operator_row attention_rows[] = {
+    {.of = &op::attention_record,
+     .forward = detail::attention_forward,
+     .backward = detail::attention_backward,
+     .calls_forward = "cublasLtMatmul kernel:attention_maximum kernel:attention_total kernel:attention_weights",
+     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:strided_copy_f32",
+     .why = "masks, dropout by global index, and partial maxima and sums where keys are split",
+     .code = kernels::attention_code},
+    {.of = &op::padded_attention_record,
+     .forward = detail::attention_forward,
+     .backward = detail::attention_backward,
+     .calls_forward = "cublasLtMatmul kernel:attention_maximum kernel:attention_total kernel:attention_weights",
+     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:strided_copy_f32",
+     .why = "as attention",
+     .code = kernels::attention_code},
+};
+
+} // namespace tessera::cuda
+
+#ifndef TESSERA_COMPILED
+#include "tessera/backend/cuda/op/attention.inl"
+#endif
+
+#include "tessera/base/end_header.inl"
