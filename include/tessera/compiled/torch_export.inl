@@ -2,6 +2,7 @@
 // For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/backend/torch/build.inl"
 #include "tessera/backend/torch/exchanges.inl"
+#include "tessera/backend/torch/op/attention.inl"
 #include "tessera/backend/torch/op/experts.inl"
 #include "tessera/backend/torch/op/formulas.inl"
 #include "tessera/backend/torch/op/images.inl"

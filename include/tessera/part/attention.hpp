@@ -4,37 +4,115 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/net/network.hpp"
+#include "tessera/op/attention.hpp"
+#include "tessera/op/dropout.hpp"
 #include "tessera/op/matmul.hpp"
+#include "tessera/op/softmax.hpp"
+#include "tessera/part/padded.hpp"
 
 namespace tessera {
 
 namespace detail {
 
-template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
-struct attention_parts {
+/// How queries, keys and values become their mixture. With Weights of any kind: scores and weights [N,Heads,T,S] are
+/// tensors.
+template <int Heads, class... Weights>
+struct attention_core {
     struct scores : matmul<heads<Heads>, transpose_second, scaled> {};
     struct mixture : matmul<heads<Heads>> {};
-    static constexpr int op_count = ops_in<Query, Key, Value, scores, Weights..., mixture, Output>();
+    static constexpr int op_count = ops_in<scores, Weights..., mixture>();
 
     template <int I, class Owner>
     static constexpr auto nth() {
-        return nth_of<I, Owner, Query, Key, Value, scores, Weights..., mixture, Output>();
+        return nth_of<I, Owner, scores, Weights..., mixture>();
+    }
+    static constexpr int build(graph_builder& b, int queries, int keys, int values) {
+        const int weights = append_all<Weights...>(b, apply_layer<scores>(b, queries, keys));
+        return apply_layer<mixture>(b, weights, values);
+    }
+};
+
+/// In one operator, without such tensors.
+template <class Layer>
+struct attention_operator {
+    static constexpr int op_count = 1;
+
+    template <int, class>
+    static constexpr auto nth() {
+        return identity<Layer>{};
+    }
+    static constexpr int build(graph_builder& b, int queries, int keys, int values) {
+        if (b.refused) {
+            return -1;
+        }
+        const bool is_padded = Layer::attributes.kind == op_kind::padded_attention;
+        const int lengths = is_padded ? lengths_in(b, b.tensors[queries].extents[0]) : -1;
+        const int all[4] = {queries, keys, values, lengths};
+        return b.add_op(Layer::attributes, name_of_layer<Layer>(), key_of<Layer>, false, all, is_padded ? 4 : 3);
+    }
+};
+
+template <class L>
+concept AttentionLayer = Layer<L> &&(L::attributes.kind == op_kind::attention);
+template <class L>
+concept PaddedAttentionLayer = Layer<L> &&(L::attributes.kind == op_kind::padded_attention);
+
+template <int Heads, class... Options>
+struct attention_core<Heads, softmax<Options...>> : attention_operator<attention<heads<Heads>, Options...>> {};
+template <int Heads, class... Options, int Percent>
+struct attention_core<Heads, softmax<Options...>, dropout<Percent>>
+    : attention_operator<attention<heads<Heads>, Options..., percent<Percent>>> {};
+template <int Heads, class... Options>
+struct attention_core<Heads, with_lengths<padded_softmax<Options...>>>
+    : attention_operator<padded_attention<heads<Heads>, Options...>> {};
+template <int Heads, class... Options, int Percent>
+struct attention_core<Heads, with_lengths<padded_softmax<Options...>>, dropout<Percent>>
+    : attention_operator<padded_attention<heads<Heads>, Options..., percent<Percent>>> {};
+template <int Heads, AttentionLayer L>
+struct attention_core<Heads, L> : attention_operator<L> {
+    static_assert(L::attributes.template as<op::attention_attributes>().heads == Heads,
+                  "tessera: an attention<> in self_attention<Heads, ...> has as many heads<>");
+};
+template <int Heads, PaddedAttentionLayer L>
+struct attention_core<Heads, with_lengths<L>> : attention_operator<L> {
+    static_assert(L::attributes.template as<op::attention_attributes>().heads == Heads,
+                  "tessera: a padded_attention<> in self_attention<Heads, ...> has as many heads<>");
+};
+
+template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
+struct attention_parts {
+    using core = attention_core<Heads, Weights...>;
+    static constexpr int before = ops_in<Query, Key, Value>();
+    static constexpr int op_count = before + core::op_count + ops_in<Output>();
+
+    template <int I, class Owner>
+    static constexpr auto nth() {
+        if constexpr (I < before) {
+            return nth_of<I, Owner, Query, Key, Value>();
+        } else if constexpr (I < before + core::op_count) {
+            return core::template nth<I - before, Owner>();
+        } else {
+            return nth_of<I - before - core::op_count, Owner, Output>();
+        }
     }
     /// Queries of `tensor` to the keys and values of `memory`.
     static constexpr int build(graph_builder& b, int tensor, int memory) {
         const int queries = append<Query>(b, tensor);
         const int keys = append<Key>(b, memory);
         const int values = append<Value>(b, memory);
-        const int weights = append_all<Weights...>(b, apply_layer<scores>(b, queries, keys));
-        return append<Output>(b, apply_layer<mixture>(b, weights, values));
+        return append<Output>(b, core::build(b, queries, keys, values));
     }
 };
 
 } // namespace detail
 
 /// Multi-head attention of a sequence to itself (Vaswani et al. 2017, section 3.2.2): Query, Key, Value and Output are
-/// linear layers or parts that end in one; Weights turn scores [N,Heads,T,T] into weights, for instance
-/// softmax<causal>, dropout<10>.
+/// linear layers or parts that end in one. Weights say how scores become weights:
+///
+/// - softmax<>, softmax<causal>, with_lengths<padded_softmax<>>, each alone or with a dropout<> behind it, or an
+///   attention<> (with_lengths<padded_attention<>>) with further options: one operator, which keeps no weights;
+/// - anything else, such as layers of your own that inherit from these: they turn scores [N,Heads,T,T] into weights,
+///   which are tensors that other parts may read.
 template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
 struct self_attention {
     using parts = detail::attention_parts<Heads, Query, Key, Value, Output, Weights...>;

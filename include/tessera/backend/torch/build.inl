@@ -132,11 +132,17 @@ TESSERA_INLINE void builder::add_dropout(int op, const task& t, const shard_text
     if (unit.empty()) {
         return;
     }
+    const bool of_weights = s.attributes().kind == op_kind::attention;
     if (out_.dropouts.empty() || out_.dropouts.back().name != s.name) {
-        out_.dropouts.push_back(
-            {s.name, g_.number_of(op), dropped_percent(s.attributes()), unit, s.output_extents(), {}});
+        out_.dropouts.push_back({s.name,
+                                 g_.number_of(op),
+                                 dropped_percent(s.attributes()),
+                                 unit,
+                                 of_weights ? detail::extents_of_weights(s) : s.output_extents(),
+                                 {}});
     }
-    out_.dropouts.back().shards.push_back({t.device, s.output_region(), t.compute().value[s.d->output()]});
+    out_.dropouts.back().shards.push_back(
+        {t.device, of_weights ? detail::region_of_weights(s) : s.output_region(), t.compute().value[s.d->output()]});
 }
 
 TESSERA_INLINE void builder::nest_lines(int op, int k) {

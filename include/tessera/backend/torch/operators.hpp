@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/backend/torch/op/attention.hpp"
 #include "tessera/backend/torch/op/experts.hpp"
 #include "tessera/backend/torch/op/formulas.hpp"
 #include "tessera/backend/torch/op/images.hpp"
@@ -34,6 +35,7 @@ inline constexpr named_row rows[] = {
     {op_kind::upsample_nearest, {upsample_nearest_line}},
     {op_kind::linear, {linear_line}},
     {op_kind::matmul, {matmul_line}},
+    {op_kind::attention, {attention_line, attention_nest}},
     {op_kind::embedding, {embedding_line}},
     {op_kind::position_embedding, {position_embedding_line}},
     {op_kind::flatten, {view_line}},
@@ -67,7 +69,7 @@ bool takes_rounded_parameters(const op_attributes& a);
 
 /// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.
 std::string dropped_by(const op_attributes& a);
-inline index_t dropped_percent(const op_attributes& a) { return a.as<op::dropout_attributes>().percent; }
+index_t dropped_percent(const op_attributes& a);
 
 } // namespace tessera::torch
 

@@ -288,6 +288,38 @@ def powers(x, of, dim):
     return torch.exp(x - of.clamp(min=-3e38).unsqueeze(dim))
 
 
+def attention_scores(q, k, queries, groups, scale, first=(0, 0, 0), causal=False, window=0, softcap=0.0, alibi=0):
+    """[N, T, queries * W] and [N, S, groups * W] to scores [N, queries, T, S]: minus infinity where a query does not see a
+    key. `first`: the head, the place among the keys of the query, and the key, with which the shard begins; `alibi`: how
+    many heads there are in all."""
+    keys = heads(k, groups).repeat_interleave(queries // groups, 1)
+    z = torch.matmul(heads(q, queries), keys.transpose(-2, -1)) * scale
+    if softcap:
+        z = softcap * torch.tanh(z / softcap)
+    if not (causal or window or alibi):
+        return z
+    head, row, column = first
+    row = torch.arange(row, row + z.shape[-2], device=z.device).unsqueeze(-1)
+    column = torch.arange(column, column + z.shape[-1], device=z.device)
+    if alibi:
+        slope = torch.arange(head + 1, head + 1 + queries, device=z.device, dtype=z.dtype)
+        z = z - torch.exp2(slope * (-8.0 / alibi)).view(-1, 1, 1) * (row - column)
+    hidden = column > row if causal else torch.zeros_like(column - row, dtype=torch.bool)
+    if window:
+        hidden = hidden | ((column - row).abs() >= window)
+    return z.masked_fill(hidden, float("-inf"))
+
+
+def attention_weights(z):
+    """Their softmax; zeros for queries that see no key."""
+    return torch.softmax(z, -1).masked_fill((z == float("-inf")).all(-1, keepdim=True), 0.0)
+
+
+def attention_mixture(weights, v, groups):
+    values = heads(v, groups).repeat_interleave(weights.shape[1] // groups, 1)
+    return side_by_side(torch.matmul(weights, values))
+
+
 def class_loss(x, labels, most, total, dim, first):
     """What the classes from `first` on add to the cross-entropy of rows: all of it where the label is one of them."""
     place = labels - first
