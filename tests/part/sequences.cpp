@@ -42,6 +42,8 @@ struct k : ts::linear<6> {};
 struct v : ts::linear<6> {};
 struct o : ts::linear<6> {};
 struct wide : ts::linear<9> {};
+struct seen : ts::softmax<ts::causal> {};
+struct windowed : ts::attention<ts::heads<2>, ts::causal, ts::sliding_window<2>> {};
 struct nothing;
 using astray = ts::cross_attention<nothing, 2, q, k, v, o, ts::softmax<>>;
 template <class... Parts>
@@ -50,17 +52,43 @@ using twice = ts::lstm<4, ts::lstm_cell<3, in, again>>;
 
 } // namespace
 
-TEST_CASE("attention: scores of heads side by side, mixtures back in the channels") {
+TEST_CASE("attention is one operator, unless its weights are asked for") {
     const ts::graph g = ts::describe<n::transformer::network>(2);
-    std::vector<ts::shape> products;
-    for (const ts::op_node& op : g.ops) {
-        if (op.attributes.kind == ts::op_kind::matmul) {
-            products.push_back(g.tensors[static_cast<std::size_t>(op.output)].extents);
-        }
-    }
-    CHECK(products == std::vector<ts::shape>{make_shape(2, 2, 6, 6), make_shape(2, 6, 8)});
+    CHECK(count(g, ts::op_kind::attention) == 1);
+    CHECK(count(g, ts::op_kind::matmul) == 0);
+    CHECK(count(g, ts::op_kind::softmax) == 0);
     CHECK(static_cast<int>(g.ops.size()) == n::transformer::network::op_count);
     CHECK(g.tensors[1].extents == make_shape(2, 6, 8)); // the words; their labels come with the loss
+
+    using own = on_sequence<ts::self_attention<2, q, k, v, o, seen>>;
+    const ts::graph parts = ts::describe<own>(2);
+    std::vector<ts::shape> products;
+    for (const ts::op_node& op : parts.ops) {
+        if (op.attributes.kind == ts::op_kind::matmul) {
+            products.push_back(parts.tensors[static_cast<std::size_t>(op.output)].extents);
+        }
+    }
+    CHECK(products == std::vector<ts::shape>{make_shape(2, 2, 4, 4), make_shape(2, 4, 6)});
+    CHECK(static_cast<int>(parts.ops.size()) == own::op_count);
+}
+
+TEST_CASE("what self_attention's weights say, its operator says") {
+    const auto of = [](const ts::graph& g) {
+        for (const ts::op_node& op : g.ops) {
+            if (op.attributes.kind == ts::op_kind::attention || op.attributes.kind == ts::op_kind::padded_attention) {
+                return op.attributes;
+            }
+        }
+        return ts::op_attributes{};
+    };
+    CHECK(of(ts::describe<on_sequence<ts::self_attention<2, q, k, v, o, ts::softmax<ts::causal>, ts::dropout<30>>>>(
+              2)) == ts::attention<ts::heads<2>, ts::causal, ts::percent<30>>::attributes);
+    CHECK(of(ts::describe<on_sequence<ts::self_attention<3, q, k, v, o, ts::softmax<>>>>(2)) ==
+          ts::attention<ts::heads<3>>::attributes);
+    CHECK(of(ts::describe<on_sequence<ts::self_attention<2, q, k, v, o, windowed>>>(2)) == windowed::attributes);
+    using padded = ts::self_attention<2, q, k, v, o, ts::with_lengths<ts::padded_softmax<ts::causal>>, ts::dropout<5>>;
+    CHECK(of(ts::describe<on_sequence<padded>>(2)) ==
+          ts::padded_attention<ts::heads<2>, ts::causal, ts::percent<5>>::attributes);
 }
 
 TEST_CASE("query, key, value and output may be parts of several layers") {
@@ -68,7 +96,7 @@ TEST_CASE("query, key, value and output may be parts of several layers") {
     using attention = ts::self_attention<2, query, k, ts::branch<ts::tanh, v>, ts::branch<o, ts::tanh>, ts::softmax<>>;
     using network = on_sequence<attention>;
     const ts::graph g = ts::describe<network>(2);
-    CHECK(g.ops.size() == 3 + 1 + 2 + 3 + 2 + 1);
+    CHECK(g.ops.size() == 3 + 1 + 2 + 1 + 2 + 1);
     CHECK(network::op_count == static_cast<int>(g.ops.size()));
     static_assert(ts::describe<network, 2>().op_count == network::op_count);
     CHECK(words<on_sequence<attention, ts::linear<0>>>() == text_of_rule(ts::rule::extent_is_zero, "linear", "", 0, 1));
