@@ -83,11 +83,13 @@ inline std::uint32_t loops_that_read(const ts::description& d, int o) {
     return loops;
 }
 
-/// Forward, nest by nest: what a nest writes is complete before the next one reads it.
+/// Forward, nest by nest: what a nest writes is complete before the next one reads it. `own`: each shard's output, which
+/// may be a part of a sum; empty where that of another shard is the same.
 inline double check_forward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards,
-                            ts::pass what) {
+                            ts::pass what, std::vector<tile>& own) {
     double most = 0;
     const ts::description& d = whole.d;
+    own.assign(shards.size(), {});
     const bool running = what == ts::pass::evaluate && whole.row.attributes.kind == ts::op_kind::batch_norm;
     for (int k = running ? 1 : 0; k < d.nests.size(); ++k) {
         const int write = d.nests[k].write;
@@ -114,6 +116,9 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
             tiles[at(write)].numbers.assign(tiles[at(write)].numbers.size(), std::nan(""));
             ts::reference::compute<double>(call);
             combine(result, tiles[at(write)], largest);
+            if (write == d.output()) {
+                own[static_cast<std::size_t>(&s - shards.data())] = tiles[at(write)];
+            }
         }
         split.value[at(write)].numbers = result.numbers;
         most = std::max(most, check_equal(result.numbers, whole.value[at(write)].numbers));
@@ -123,7 +128,8 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
 
 /// Backward, from the last nest to the first: gradients of intermediates are complete before an earlier nest reads
 /// them.
-inline double check_backward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards) {
+inline double check_backward(const op_instance& whole, op_instance& split, const std::vector<shard_of_op>& shards,
+                             const std::vector<tile>& own) {
     double most = 0;
     const ts::description& d = whole.d;
     for (int k = d.nests.size() - 1; k >= 0; --k) {
@@ -146,7 +152,9 @@ inline double check_backward(const op_instance& whole, op_instance& split, const
                 for (int i = 0; i < d.operands.size(); ++i) {
                     const ts::box region = ts::region(d, i, s.ranges);
                     if (ts::has(d.operands[o].gradient_reads, i)) {
-                        values[at(i)] = part_of(split.value[at(i)], region);
+                        const tile& made = own[static_cast<std::size_t>(&s - shards.data())];
+                        const bool is_own = i == d.output() && !made.numbers.empty();
+                        values[at(i)] = is_own ? made : part_of(split.value[at(i)], region);
                         call.value[i] = op_instance::view(values[at(i)]);
                     }
                     const bool loss = i == d.output() && whole.is_loss();
@@ -183,11 +191,12 @@ struct split_check {
         const std::vector<shard_of_op> shards = make_shards(whole.d, cut);
         op_instance split(whole.row, whole.seed);
         op_instance evaluation(whole.row, whole.seed);
-        largest[0] = std::max(largest[0], check_forward(whole, split, shards, ts::pass::forward));
+        std::vector<tile> own;
+        largest[0] = std::max(largest[0], check_forward(whole, split, shards, ts::pass::forward, own));
         if (backward) {
-            largest[1] = std::max(largest[1], check_backward(whole, split, shards));
+            largest[1] = std::max(largest[1], check_backward(whole, split, shards, own));
         }
-        largest[0] = std::max(largest[0], check_forward(evaluated, evaluation, shards, ts::pass::evaluate));
+        largest[0] = std::max(largest[0], check_forward(evaluated, evaluation, shards, ts::pass::evaluate, own));
     }
 
     /// Several loops at once, at random places.

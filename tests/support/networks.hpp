@@ -161,6 +161,30 @@ struct network
                      ts::residual<norm2, wide, ts::gelu, narrow>, norm3, ts::tied<logits, words>, ts::cross_entropy> {};
 } // namespace transformer
 
+/// Attention with few heads of keys, in a window, and of padded sequences.
+namespace grouped_attention {
+struct words : ts::embedding<11, 8> {};
+struct norm1 : ts::layer_norm<> {};
+struct query1 : ts::linear<8> {};
+struct key1 : ts::linear<4> {};
+struct value1 : ts::linear<6> {};
+struct merge1 : ts::linear<8> {};
+struct windowed
+    : ts::attention<ts::heads<4>, ts::key_heads<2>, ts::causal, ts::sliding_window<3>, ts::softcap<3>, ts::alibi> {};
+struct norm2 : ts::layer_norm<> {};
+struct query2 : ts::linear<8> {};
+struct key2 : ts::linear<4> {};
+struct value2 : ts::linear<4> {};
+struct merge2 : ts::linear<8> {};
+struct within : ts::padded_attention<ts::heads<2>, ts::key_heads<1>, ts::percent<10>> {};
+struct logits : ts::linear<11> {};
+struct network
+    : ts::sequential<ts::tokens<5>, words,
+                     ts::residual<norm1, ts::self_attention<4, query1, key1, value1, merge1, windowed>>,
+                     ts::residual<norm2, ts::self_attention<2, query2, key2, value2, merge2, ts::with_lengths<within>>>,
+                     logits, ts::cross_entropy> {};
+} // namespace grouped_attention
+
 /// Two LSTM layers, a classification of what the last step says.
 namespace recurrent {
 struct words : ts::embedding<9, 5> {};

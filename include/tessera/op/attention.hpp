@@ -68,7 +68,8 @@ struct attention_loops {
 
 /// Nests: the maximum of every row of scores, the sum of its exponentials, the mixture of values. A split of the keys
 /// leaves partial maxima, sums and outputs, which are reduced: 4 bytes a row and head for each of the first two, the
-/// output's bytes for the third. The first nest has the values among its reads, so that one pass makes all three
+/// output's bytes for the third; backward 4 bytes a row and head, where the gradient of the sum stands for the sum of
+/// dy * y, which is over the values of a head and, of partial outputs, over parts. The first nest has the values among its reads, so that one pass makes all three
 /// gradients. Backward is 5 products of matrices to forward's 2: scores anew, and the gradients of weights, values,
 /// queries and keys.
 constexpr description describe_attention(const attention_attributes& a, const shape* x, bool padded) {
@@ -122,32 +123,34 @@ constexpr description describe_attention(const attention_attributes& a, const sh
         w.d.operands[o].differentiable = false;
         lengths = bit(o);
     }
-    const auto of_rows = [&](operand_kind kind, int slot) {
-        const int o = w.add_operand(kind, slot);
+    const auto of_rows = [&](int slot) {
+        const int o = w.add_operand(operand_kind::intermediate, slot);
         w.index(o, q[0], l.sample);
         w.index(o, a.heads, of_heads(1, -1));
         w.index(o, q[1], l.query);
-        w.d.operands[o].differentiable = false;
         return o;
     };
-    const int largest = of_rows(operand_kind::intermediate, 0);
-    const int total = of_rows(operand_kind::intermediate, 1);
+    const int largest = of_rows(0);
+    const int total = of_rows(1);
+    w.d.operands[largest].differentiable = false;
     const int output = w.add_operand(operand_kind::output, 0);
     w.index(output, q[0], l.sample);
     w.index(output, q[1], l.query);
     w.index(output, a.heads * value_width, of_heads(value_width, l.channel));
 
     const std::uint32_t scores = bit(query) | bit(key) | lengths;
-    const std::uint32_t all = scores | bit(value) | bit(largest) | bit(total) | bit(output);
+    const std::uint32_t all = scores | bit(value) | bit(largest) | bit(total);
     const int anew[3] = {2, 1, 2}; // products of matrices for dq and the scores, dk, dv and the weights' gradients
     for (int o = 0; o < 3; ++o) {
         w.d.operands[o].gradient_reads = all;
         w.d.operands[o].gradient_times = anew[o];
     }
+    w.d.operands[total].gradient_reads = bit(output);
+    w.d.operands[total].gradient_times = 0; // no product of matrices
     const std::uint32_t pairs = w.all_loops() & ~bit(l.summed) & ~bit(l.channel);
     w.add_nest(pairs | bit(l.summed), scores | bit(value), largest, reducer::max, 2);
     w.add_nest(pairs, scores | bit(largest), total, reducer::sum, 4);
-    w.add_nest(pairs | bit(l.channel), all & ~bit(output), output, reducer::sum, 2);
+    w.add_nest(pairs | bit(l.channel), all, output, reducer::sum, 2);
     if (a.causal || a.window < k[1]) {
         const keys_seen seen(a, q[1], k[1]);
         w.d.seen = {l.query, l.key, seen.shift - a.window + 1, seen.shift + (a.causal ? 0 : a.window - 1)};
@@ -220,6 +223,7 @@ inline constexpr op_record padded_attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, true); },
     .inputs = 4,
     .facts = {.work = work_kind::matrix_product},
+    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 3 ? x[1][1] + 1 : index_t{0}; },
     .own = list_of<attention_attributes>(),
 };
 

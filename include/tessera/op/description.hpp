@@ -83,11 +83,13 @@ struct operand {
     shape extents;
     element type = element::f32;
     affine dim[max_rank];
-    bool differentiable = true;       ///< gradients flow to it (not to labels, nor to the maximum inside a softmax)
-    bool additive = false;            ///< added once: where a reduction is split, only its first part uses it (a bias)
-    bool gathered = false;            ///< looked up: no more elements are touched than the nest writes
-    std::uint32_t gradient_reads = 0; ///< operands, as a bit mask, whose values its gradient needs
-    int gradient_times = 1;           ///< its gradient costs the FLOPs of the nest it is made in so many times
+    bool differentiable = true; ///< gradients flow to it (not to labels, nor to the maximum inside a softmax)
+    bool additive = false;      ///< added once: where a reduction is split, only its first part uses it (a bias)
+    bool gathered = false;      ///< looked up: no more elements are touched than the nest writes
+    std::uint32_t gradient_reads =
+        0;                  ///< operands, as a bit mask, whose values its gradient needs; of an output that is
+                            ///< a partial sum it is the shard's own part
+    int gradient_times = 1; ///< its gradient costs the FLOPs of the nest it is made in so many times
 };
 
 enum class reducer : std::uint8_t { none, sum, max };

@@ -73,6 +73,23 @@ TESSERA_INLINE int verifier::parameter_in(const tile& x) const {
     return o.kind == operand_kind::parameter || o.kind == operand_kind::state ? op.parameters[o.slot] : -1;
 }
 
+/// A tile is what the same shard has made of its operator's output: its part of the sum.
+TESSERA_INLINE bool verifier::is_own_part(int which, const task& t) const {
+    const int loops = desc(t.op).loops.size();
+    for (const int i : tasks_of_[at(t.op)]) {
+        const task& made = p_.tasks[at(i)];
+        if (!is_backward(made.what) && made.kind() == task_kind::compute &&
+            made.compute().value[desc(t.op).output()] == which) {
+            bool same = true;
+            for (int l = 0; l < loops; ++l) {
+                same = same && made.compute().ranges[l] == t.compute().ranges[l];
+            }
+            return same;
+        }
+    }
+    return false;
+}
+
 /// The tile of an operand's value is what the operator reads there.
 TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
@@ -97,7 +114,8 @@ TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
         right = right && holds(which, tile_kind::intermediate, t.op * max_operands + o, t, region) && is_complete(held);
         break;
     case operand_kind::output:
-        right = right && holds(which, tile_kind::activation, g_.ops[t.op].output, t, region) && is_complete(held);
+        right = right && holds(which, tile_kind::activation, g_.ops[t.op].output, t, region) &&
+                (is_complete(held) || is_own_part(which, t));
         break;
     }
     return right || refuse(&t, "a computation reads something else than its operator's operand " + std::to_string(o) +

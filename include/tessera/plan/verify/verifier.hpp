@@ -124,6 +124,7 @@ private:
     bool ranges_are_sound(const task& t);
     bool holds(int which, tile_kind kind, int tensor, const task& t, const box& region) const;
     int parameter_in(const tile& x) const;
+    bool is_own_part(int which, const task& t) const;
     bool value_is(const task& t, int o);
     bool sees_nothing(const task& t) const;
     bool part_read(const task& t, int& part) const;

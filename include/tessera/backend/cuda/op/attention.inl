@@ -163,15 +163,18 @@ TESSERA_INLINE void attention_backward(const shard_call& s) {
     const int q = s.input(0);
     const int k = s.input(1);
     const int v = s.input(2);
+    const int total = s.intermediate(1);
     const memory_use dy = s.gradient(s.output());
+    if (s.emits(total)) {
+        a.launch(kernels::attention_mean, {dy, s.value(s.output()), s.gradient_to(total)}, false);
+        return;
+    }
     const memory_use scores = a.take_scores();
     const memory_use slopes = a.take_scores();
-    const memory_use means = s.to.take(a.rows() * bytes_of(element::f32));
     a.add_scores(scores);
     a.add_weight_gradients(dy, slopes);
-    a.launch(kernels::attention_mean, {dy, s.value(s.output()), means}, false);
-    a.launch(kernels::attention_slopes,
-             {scores, s.value(s.intermediate(0)), s.value(s.intermediate(1)), composer::as_read(means), slopes}, true);
+    a.launch(kernels::attention_slopes, {scores, s.value(s.intermediate(0)), s.value(total), s.gradient(total), slopes},
+             true);
     if (s.emits(v)) {
         a.add_of_keys(composer::as_read(scores), dy, s.gradient_to(v), a.value_width(), 1);
     }

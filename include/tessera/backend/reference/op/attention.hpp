@@ -18,16 +18,17 @@ namespace detail {
 template <class Real>
 class attention_shard {
 public:
-    explicit attention_shard(const shard<Real>& s)
+    /// `sees`: whether the pass asks which keys a row sees, and which of their weights are dropped.
+    explicit attention_shard(const shard<Real>& s, bool sees = true)
         : a_(s.call.attributes.template as<op::attention_attributes>()), loops_(a_.heads > a_.groups()), s_(s),
           query_(s.extents(s.input(0))), key_(s.extents(s.input(1))), seen_(a_, query_[1], key_[1]),
           width_(query_[2] / a_.heads), value_width_(s.extents(s.input(2))[2] / a_.groups()),
           shared_(a_.heads / a_.groups()),
           scale_(static_cast<Real>(a_.scale == 0 ? 1 / std::sqrt(static_cast<double>(width_)) : a_.scale)) {
-        if (const int o = s.input(3); o >= 0) {
+        if (const int o = s.input(3); o >= 0 && sees) {
             lengths_ = s.template value<std::int32_t>(o) - s.call.value[o].region.dim[0].begin;
         }
-        drops_ = a_.percent > 0 && s.call.what != pass::evaluate;
+        drops_ = sees && a_.percent > 0 && s.call.what != pass::evaluate;
         if (drops_ && s.call.run == nullptr) {
             throw error("tessera: an attention that drops weights needs the state of the run (seed and step)");
         }
@@ -192,6 +193,24 @@ void attention_mixture(const shard<Real>& s) {
     });
 }
 
+/// The sum of dy * y of every row, of a part of the keys its part.
+template <class Real>
+void attention_total_gradient(const shard<Real>& s, int o) {
+    const attention_shard<Real> a(s, false);
+    const int y = s.output();
+    Real *const dy = s.gradient(y), *const py = s.value(y), *const to = s.gradient(o);
+    const index_t width = a.value_width();
+    a.for_each_row([&](index_t n, index_t h, index_t t, const interval&) {
+        const Real* const from = a.queries(dy, s.call.gradient[y], n, h, t, width);
+        const Real* const made = a.queries(py, s.call.value[y], n, h, t, width);
+        Real sum = 0;
+        for (index_t e = 0; e < width; ++e) {
+            sum += from[e] * made[e];
+        }
+        a.row(to, s.call.gradient[o], n, h, t) = sum;
+    });
+}
+
 /// With p the weights and D the sum of dy * y of a row: dv = sum of kept p dy; dq = scale * sum of ds k, dk = scale * sum
 /// of ds q, where ds = p (kept (dy . v) - D), less what the cap bends.
 template <class Real>
@@ -201,19 +220,15 @@ void attention_gradient(const shard<Real>& s, int o) {
     const tile_view* const g = s.call.gradient;
     const int q = s.input(0), k = s.input(1), x = s.input(2), y = s.output();
     const int largest = s.intermediate(0), total = s.intermediate(1);
-    Real *const pq = s.value(q), *const pk = s.value(k), *const px = s.value(x), *const py = s.value(y);
-    Real *const top = s.value(largest), *const sum = s.value(total), *const dy = s.gradient(y),
-                *const to = s.gradient(o);
+    Real *const pq = s.value(q), *const pk = s.value(k), *const px = s.value(x);
+    Real *const top = s.value(largest), *const sum = s.value(total), *const means = s.gradient(total);
+    Real *const dy = s.gradient(y), *const to = s.gradient(o);
     const index_t width = a.width();
     const index_t value_width = a.value_width();
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         const Real* const query = a.queries(pq, v[q], n, h, t, width);
         const Real* const from = a.queries(dy, g[y], n, h, t, value_width);
-        const Real* const made = a.queries(py, v[y], n, h, t, value_width);
-        Real mean = 0; // of the weights' gradients
-        for (index_t e = 0; e < value_width; ++e) {
-            mean += from[e] * made[e];
-        }
+        const Real mean = a.row(means, g[total], n, h, t);
         for (index_t i = keys.begin; i < keys.end; ++i) {
             const Real* const key = a.keys(pk, v[k], n, h, i, width);
             const auto z = a.score_of(query, key, h, t, i);
@@ -248,7 +263,7 @@ struct attention_passes {
     }
     template <class Real>
     static void backward(const shard<Real>& s, int o) {
-        attention_gradient(s, o);
+        o == s.intermediate(1) ? attention_total_gradient(s, o) : attention_gradient(s, o);
     }
 };
 
