@@ -181,7 +181,7 @@ const op_record own_records[] = {
      .initial = {ts::initial_values::moments},
      .momentum = [](const op_attributes&) { return 0.5; }},
     {.name = "beside", .describe = beside, .inputs = 0},
-    {.name = "bag", .describe = bag, .index_bound = [](const op_attributes&, const shape&, int) { return index_t{9}; }},
+    {.name = "bag", .describe = bag, .index_bound = [](const op_attributes&, const shape*, int) { return index_t{9}; }},
     {.name = "rectified_product", .describe = rectified_product, .facts = {.work = ts::work_kind::matrix_product}},
     {.name = "blurred", .describe = blurred, .facts = {.work = ts::work_kind::convolution}},
     {.name = "column",

@@ -27,8 +27,10 @@ struct op_case {
     /// How many integers there are to choose from, where an input has them.
     ts::index_t integers() const {
         ts::index_t looked_up = 0;
-        for (int slot = 0; slot < 2 && looked_up == 0 && ts::record_of(attributes).index_bound != nullptr; ++slot) {
-            looked_up = ts::record_of(attributes).index_bound(attributes, inputs[0], slot);
+        for (int slot = 0; slot < static_cast<int>(inputs.size()) && looked_up == 0 &&
+                           ts::record_of(attributes).index_bound != nullptr;
+             ++slot) {
+            looked_up = ts::record_of(attributes).index_bound(attributes, inputs.data(), slot);
         }
         return looked_up > 0 ? looked_up : inputs[0][ts::op::channel_dimension(inputs[0].rank)];
     }
@@ -250,6 +252,29 @@ inline const std::vector<op_case>& op_table() {
         {"padded_softmax causal of heads",
          ts::attributes_of(op_kind::padded_softmax, ts::op::softmax_attributes{.causal = true}),
          {make_shape(3, 2, 5, 5), make_shape(3)}},
+        {"attention", {.kind = op_kind::attention}, {make_shape(2, 3, 4), make_shape(2, 3, 4), make_shape(2, 3, 4)}},
+        {"attention causal of heads",
+         ts::attention<ts::heads<2>, ts::causal>::attributes,
+         {make_shape(2, 5, 6), make_shape(2, 5, 6), make_shape(2, 5, 8)}},
+        {"attention of few heads to more keys in a window",
+         ts::attention<ts::heads<4>, ts::key_heads<2>, ts::causal, ts::sliding_window<3>>::attributes,
+         {make_shape(2, 3, 8), make_shape(2, 5, 4), make_shape(2, 5, 6)}},
+        {"attention with softcap and ALiBi in a window of both sides",
+         ts::attention<ts::heads<2>, ts::key_heads<1>, ts::sliding_window<2>, ts::softcap<2>, ts::alibi,
+                       ts::score_scale<0.8>>::attributes,
+         {make_shape(2, 4, 4), make_shape(2, 4, 2), make_shape(2, 4, 3)}},
+        {"attention that drops weights",
+         ts::attention<ts::heads<2>, ts::causal, ts::percent<30>>::attributes,
+         {make_shape(2, 4, 4), make_shape(2, 4, 4), make_shape(2, 4, 4)}},
+        {"attention of queries before the first key",
+         ts::attention<ts::heads<2>, ts::causal>::attributes,
+         {make_shape(2, 4, 4), make_shape(2, 3, 4), make_shape(2, 3, 4)}},
+        {"padded_attention",
+         ts::padded_attention<ts::heads<2>>::attributes,
+         {make_shape(3, 3, 4), make_shape(3, 4, 4), make_shape(3, 4, 4), make_shape(3)}},
+        {"padded_attention causal of few heads",
+         ts::padded_attention<ts::heads<4>, ts::key_heads<2>, ts::causal>::attributes,
+         {make_shape(3, 4, 8), make_shape(3, 4, 4), make_shape(3, 4, 4), make_shape(3)}},
         {"softmax of heads", {.kind = op_kind::softmax}, {make_shape(2, 2, 3, 4)}},
         {"matmul", {.kind = op_kind::matmul}, {make_shape(3, 4, 5), make_shape(3, 5, 2)}},
         {"matmul transposed",

@@ -145,11 +145,7 @@ constexpr index_t passes_time(const op_model& m, const interval (&largest)[max_l
         for (int r = 0; r < d.operands.count; ++r) {
             backward += has(x.gradient_reads, r) ? bytes[r] : 0;
         }
-        index_t points = d.nests[k].flops;
-        for (int l = 0; l < d.loops.count; ++l) {
-            points *= has(d.nests[k].loops, l) ? largest[l].size() : 1;
-        }
-        flops += points;
+        flops += x.gradient_times * flops_of_nest(d, k, largest);
     }
     const int launches = 1 + (to_inputs ? 1 : 0) + (to_parameters ? 1 : 0);
     return launches * on.launch + larger(on.compute_time(forward_flops(d, largest)), on.memory_time(forward)) +
@@ -173,6 +169,10 @@ constexpr index_t compute_time(const op_model& m, const configuration& c, const 
             const index_t size = range_of(c, pool, d, l, i).size();
             largest[l].end = size > largest[l].end ? size : largest[l].end;
         }
+    }
+    if (d.seen.row >= 0 && !m.copy) { // the last rows see the most columns
+        interval& rows = largest[d.seen.row];
+        rows = {d.loops[d.seen.row].extent - rows.end, d.loops[d.seen.row].extent};
     }
     index_t bytes[max_operands]{};
     for (int o = 0; o < d.operands.count; ++o) {

@@ -89,7 +89,14 @@ struct graph_view {
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
         const auto& count = record_of(a).index_bound;
-        return count != nullptr ? count(a, tensors[ops[op].inputs[0]].extents, slot) : 0;
+        if (count == nullptr) {
+            return 0;
+        }
+        shape inputs[max_inputs];
+        for (int k = 0; k < ops[op].inputs.size(); ++k) {
+            inputs[k] = tensors[ops[op].inputs[k]].extents;
+        }
+        return count(a, inputs, slot);
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
     constexpr index_t integers_in(int tensor) const {

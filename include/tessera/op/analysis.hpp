@@ -213,11 +213,37 @@ constexpr std::uint32_t gradient_reduced_loops(const description& d, int which) 
     return mask;
 }
 
+/// How many points (row, column) of two ranges have column - row <= most: a sum of one term for each row, of which those
+/// that are neither 0 nor the whole range follow each other by one.
+constexpr index_t points_below(const interval& rows, const interval& columns, index_t most) {
+    const index_t none_until = columns.begin - most; // the first row that sees a column
+    const index_t all_from = columns.end - 1 - most; // the first row that sees all
+    const index_t begin = rows.begin > none_until ? rows.begin : none_until;
+    const index_t whole = rows.begin > all_from ? rows.begin : all_from;
+    const index_t end = rows.end < whole ? rows.end : whole;
+    index_t points = rows.end > whole ? (rows.end - whole) * columns.size() : 0;
+    if (end > begin) {
+        const index_t first = begin + most + 1 - columns.begin;
+        points += (end - begin) * (2 * first + end - begin - 1) / 2;
+    }
+    return points;
+}
+
+/// The points of two ranges that count.
+constexpr index_t points_of(const diagonal_band& b, const interval* ranges) {
+    const interval& rows = ranges[b.row];
+    const interval& columns = ranges[b.column];
+    return points_below(rows, columns, b.last) - points_below(rows, columns, b.first - 1);
+}
+
 /// Floating-point operations of a nest over `ranges`.
 constexpr index_t flops_of_nest(const description& d, int k, const interval* ranges) {
-    index_t flops = d.nests[k].flops;
+    const std::uint32_t loops = d.nests[k].loops;
+    const bool is_band = d.seen.row >= 0 && has(loops, d.seen.row) && has(loops, d.seen.column);
+    index_t flops = d.nests[k].flops * (is_band ? points_of(d.seen, ranges) : 1);
     for (int l = 0; l < d.loops.size(); ++l) {
-        flops *= has(d.nests[k].loops, l) ? ranges[l].size() : 1;
+        const bool is_counted = is_band && (l == d.seen.row || l == d.seen.column);
+        flops *= has(loops, l) && !is_counted ? ranges[l].size() : 1;
     }
     return flops;
 }
@@ -235,12 +261,12 @@ constexpr index_t forward_flops(const description& d, const interval* ranges) {
 constexpr index_t forward_flops(const description& d) { return forward_flops(d, loop_ranges(d).range); }
 
 /// Floating-point operations of the backward pass over `ranges`: one forward's worth for every operand that gets a
-/// gradient from a multiplication, which makes 2x forward for convolutions and matrix products.
+/// gradient from a multiplication (or more, where it says so), which makes 2x forward for convolutions and matrix products.
 constexpr index_t backward_flops(const description& d, const interval* ranges) {
     index_t total = 0;
     for (int o = 0; o < d.operands.size(); ++o) {
         const int k = gradient_nest(d, o);
-        total += k < 0 || d.operands[o].additive ? 0 : flops_of_nest(d, k, ranges);
+        total += k < 0 || d.operands[o].additive ? 0 : d.operands[o].gradient_times * flops_of_nest(d, k, ranges);
     }
     return total;
 }

@@ -63,6 +63,8 @@ inline constexpr attribute_defaults library_attribute_defaults[] = {
     {pixel_norm<>::attributes},
     {softmax<>::attributes},
     {padded_softmax<>::attributes},
+    {attention<>::attributes},
+    {padded_attention<>::attributes},
     {matmul<>::attributes},
     {rotary<>::attributes},
     {concat::attributes},

@@ -19,7 +19,7 @@ namespace tessera {
     X(leaky_relu) X(elu) X(hard_sigmoid) X(hard_swish) X(softplus) X(exp) X(log) X(sqrt) X(power) X(abs) X(clamp) X(negate) \
     X(stochastic_depth) X(scale) X(add_constant) X(stop_gradient) X(straight_through_round) X(subtract) X(divide) X(minimum) X(maximum) \
     X(add) X(multiply) X(concat) X(flatten) X(dropout) X(channel_dropout) X(batch_norm) X(layer_norm) X(group_norm) X(softmax) X(padded_softmax) \
-    X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
+    X(attention) X(padded_attention) X(matmul) X(embedding) X(position_embedding) X(slice) X(transposed_conv2d) X(expert_linear) X(route) \
     X(rms_norm) X(instance_norm) X(image_layer_norm) X(pixel_norm) X(rotary) X(bilinear) \
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
     X(gather_rows) X(scatter_rows) \

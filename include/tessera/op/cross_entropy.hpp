@@ -84,8 +84,8 @@ inline constexpr op_record cross_entropy_record{
     .describe = [](const op_attributes& a, const shape* x, int) { return describe_cross_entropy(a, *x); },
     .inputs = 2,
     .facts = {.loss = true},
-    .index_bound = [](const op_attributes&, const shape& x,
-                      int slot) { return slot == 1 ? x[x.rank == 3 ? 2 : 1] : 0; },
+    .index_bound = [](const op_attributes&, const shape* x,
+                      int slot) { return slot == 1 ? x[0][x[0].rank == 3 ? 2 : 1] : 0; },
     .labels = [](const op_attributes&, const shape& x) { return rows_of(x); },
     .takes_logits = true,
 };

@@ -27,12 +27,14 @@ enum class loop_name : std::uint8_t {
     depth,  ///< of volumes, [N,C,D,H,W]
     factor, ///< of an extent that is taken apart, behind the major one
     window_depth,
+    key_position, ///< place in the sequence that is attended to
 };
 
 constexpr const char* to_text(loop_name name) {
-    constexpr const char* names[] = {"sample",        "channel",       "height",       "width",    "reduction",
-                                     "group_channel", "window_height", "window_width", "position", "expert",
-                                     "tap_height",    "tap_width",     "depth",        "factor",   "window_depth"};
+    constexpr const char* names[] = {"sample",    "channel",       "height",        "width",
+                                     "reduction", "group_channel", "window_height", "window_width",
+                                     "position",  "expert",        "tap_height",    "tap_width",
+                                     "depth",     "factor",        "window_depth",  "key_position"};
     return names[static_cast<int>(name)];
 }
 
@@ -85,6 +87,7 @@ struct operand {
     bool additive = false;            ///< added once: where a reduction is split, only its first part uses it (a bias)
     bool gathered = false;            ///< looked up: no more elements are touched than the nest writes
     std::uint32_t gradient_reads = 0; ///< operands, as a bit mask, whose values its gradient needs
+    int gradient_times = 1;           ///< its gradient costs the FLOPs of the nest it is made in so many times
 };
 
 enum class reducer : std::uint8_t { none, sum, max };
@@ -118,11 +121,21 @@ struct op_facts {
     bool loss = false;            ///< its output adds to what is minimized, and nothing reads it
 };
 
+/// Of pairs of points of two loops, those that count: first <= column - row <= last. Others, such as what a causal mask
+/// hides, are not computed.
+struct diagonal_band {
+    int row = -1; ///< a loop; -1: all pairs count
+    int column = -1;
+    index_t first = 0;
+    index_t last = 0;
+};
+
 struct description {
     op_facts facts;
     fixed_vector<loop, max_loops> loops;
     fixed_vector<operand, max_operands> operands;
     fixed_vector<nest, max_nests> nests;
+    diagonal_band seen;  ///< of nests that have both its loops
     bool linear = false; ///< output is linear in its inputs taken together: partial sums may pass through
 
     constexpr int find_loop(loop_name name) const {

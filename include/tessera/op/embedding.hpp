@@ -97,7 +97,7 @@ inline constexpr op_record embedding_record{
                 int) { return infer_embedding(a.as<embedding_attributes>(), *x); },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_embedding(a.as<embedding_attributes>(), *x); },
-    .index_bound = [](const op_attributes& a, const shape&, int) { return a.as<embedding_attributes>().vocabulary; },
+    .index_bound = [](const op_attributes& a, const shape*, int) { return a.as<embedding_attributes>().vocabulary; },
     .own = list_of<embedding_attributes>(),
 };
 inline constexpr op_record position_embedding_record{

@@ -103,7 +103,7 @@ inline constexpr op_record gather_rows_record{
     .infer = [](const op_attributes&, const shape* x, int) { return infer_index(x, false); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_gather(x); },
     .inputs = 2,
-    .index_bound = [](const op_attributes&, const shape& x, int slot) { return slot == 1 ? x[1] : 0; },
+    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 1 ? x[0][1] : 0; },
 };
 inline constexpr op_record scatter_rows_record{
     .name = "scatter_rows",
@@ -111,7 +111,7 @@ inline constexpr op_record scatter_rows_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_scatter(a.as<scatter_attributes>(), *x); },
     .inputs = 2,
-    .index_bound = [](const op_attributes& a, const shape&,
+    .index_bound = [](const op_attributes& a, const shape*,
                       int slot) { return slot == 1 ? a.as<scatter_attributes>().out : 0; },
     .own = list_of<scatter_attributes>(),
 };

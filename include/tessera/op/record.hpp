@@ -64,9 +64,9 @@ struct op_record {
     optional_function<op_attributes(op_attributes, const shape* inputs)> for_longest{};
     /// Of running state: the weight of the newest statistics in it.
     optional_function<double(const op_attributes&)> momentum{};
-    /// How many integers, from 0, input `slot` of the operator may hold, of a first input of this shape; 0: it holds
+    /// How many integers, from 0, input `slot` of the operator may hold, of inputs of these shapes; 0: it holds
     /// numbers. Null: they all do.
-    optional_function<index_t(const op_attributes&, const shape&, int slot)> index_bound{};
+    optional_function<index_t(const op_attributes&, const shape* inputs, int slot)> index_bound{};
     /// Of a loss: the shape of what it compares a first input of this shape with, its labels. Null: they have the shape
     /// of that input, as targets of a regression do. Whether they are integers or numbers is in the description.
     optional_function<shape(const op_attributes&, const shape&)> labels{};

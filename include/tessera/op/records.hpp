@@ -6,6 +6,7 @@
 #include "tessera/op/abs.hpp"
 #include "tessera/op/add.hpp"
 #include "tessera/op/add_constant.hpp"
+#include "tessera/op/attention.hpp"
 #include "tessera/op/batch_norm.hpp"
 #include "tessera/op/bilinear.hpp"
 #include "tessera/op/broadcast_to.hpp"

@@ -82,8 +82,8 @@ inline constexpr op_record padded_softmax_record{
                 int) { return infer_padded_softmax(a.as<softmax_attributes>(), x[0], x[1]); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_softmax(*x, true); },
     .inputs = 2,
-    .index_bound = [](const op_attributes&, const shape& x,
-                      int slot) { return slot == 1 ? x[x.rank - 1] + 1 : index_t{0}; },
+    .index_bound = [](const op_attributes&, const shape* x,
+                      int slot) { return slot == 1 ? x[0][x[0].rank - 1] + 1 : index_t{0}; },
     .own = list_of<softmax_attributes>(),
     .makes_probabilities = true,
 };

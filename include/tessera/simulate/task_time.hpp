@@ -21,7 +21,7 @@ constexpr index_t flops_of(const description& d, const task& t) {
     } else if (t.what != pass::update) {
         for (int o = 0; o < d.operands.size(); ++o) {
             if (has(t.compute().emits, o) && !d.operands[o].additive) {
-                flops += flops_of_nest(d, t.compute().first_nest, t.compute().ranges);
+                flops += d.operands[o].gradient_times * flops_of_nest(d, t.compute().first_nest, t.compute().ranges);
             }
         }
     }

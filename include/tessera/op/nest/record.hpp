@@ -122,8 +122,8 @@ constexpr shape labels_of_body(const op_attributes& a, const shape& x) {
     return second < 0 ? x : w.described().operands[second].extents;
 }
 template <class Body>
-constexpr index_t integers_of_body(const op_attributes& a, const shape& x, int slot) {
-    nest_writer w(&x, 1, x.rank);
+constexpr index_t integers_of_body(const op_attributes& a, const shape* x, int slot) {
+    nest_writer w(x, 1, x->rank);
     write<Body>(w, a);
     return w.count_of_integers(slot);
 }

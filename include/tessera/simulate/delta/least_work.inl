@@ -45,7 +45,7 @@ TESSERA_INLINE index_t least_work::time_of(int op, const shard& s, const device_
     for (int o = 0; o < d.operands.size() && !d.facts.passes_gradient; ++o) {
         const int nest = is_wanted(op, d.operands[o]) ? gradient_nest(d, o) : -1;
         if (nest >= 0 && !d.operands[o].additive && !region(d, o, s.ranges).empty()) {
-            w.flops += flops_of_nest(d, nest, s.ranges);
+            w.flops += d.operands[o].gradient_times * flops_of_nest(d, nest, s.ranges);
         }
     }
     constexpr index_t roundings = 8; // every task's time is rounded down

@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/backend/reference/op/attention.hpp"
 #include "tessera/backend/reference/op/batch_norm.hpp"
 #include "tessera/backend/reference/op/copy.hpp"
 #include "tessera/backend/reference/op/cross_entropy.hpp"
@@ -30,6 +31,7 @@ namespace tessera::reference {
 /// The rows of each header.
 // clang-format off
 inline constexpr auto library_rows = row_list<>()
+    + attention_rows
     + batch_norm_rows
     + copy_rows
     + cross_entropy_rows
