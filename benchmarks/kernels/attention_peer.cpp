@@ -39,7 +39,7 @@ struct attention {
     /// The groups [first, first + count).
     k::attention_shape shape(std::ptrdiff_t first, std::ptrdiff_t count) const {
         k::attention_shape s;
-        s.samples = samples, s.groups = count, s.group_heads = static_cast<int>(heads / groups);
+        s.samples = samples, s.groups = count, s.group_heads = s.group_step = static_cast<int>(heads / groups);
         s.queries = s.keys = s.all_queries = s.all_keys = positions;
         s.width = s.value_width = static_cast<int>(width);
         s.all_heads = heads, s.first_head = first * s.group_heads;

@@ -91,7 +91,7 @@ problem random_problem(unsigned seed) {
     k::attention_shape& s = p.s;
     s.samples = draw(1, 2);
     s.groups = draw(1, 2);
-    s.group_heads = one_in(3) ? draw(2, 3) : 1;
+    s.group_heads = s.group_step = one_in(3) ? draw(2, 3) : 1;
     s.queries = one_in(5) ? 1 : draw(1, 150);
     s.keys = one_in(3) ? s.queries : one_in(6) ? 1 : draw(1, 190);
     s.width = one_in(3) ? 16 * draw(1, 2) : draw(1, 37);
@@ -154,7 +154,7 @@ plain_row row_of(const problem& p, std::ptrdiff_t n, std::ptrdiff_t h, std::ptrd
     }
     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
         if (p.sees(n, t, key)) r.sum += r.weight[size(key)] = std::exp(r.score[size(key)] - r.maximum);
-    if (nan) r.sum = NAN;
+    if (nan) r.maximum = r.sum = NAN;
     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
         if (p.sees(n, t, key)) r.weight[size(key)] /= r.sum;
     return r;
@@ -189,7 +189,7 @@ numbers plain(const problem& p, const rectangle& part) {
                 for (int i = 0; i < s.value_width; ++i) {
                     double sum = 0;
                     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
-                        if (p.sees(n, t, key))
+                        if (p.sees(n, t, key) && kept(key) > 0)
                             sum += r.weight[size(key)] * kept(key) *
                                    static_cast<double>(p.value[p.at(false, true, n, g, key, i)]);
                     o.y[p.at(true, true, n, h, t, i)] = sum;
@@ -201,7 +201,7 @@ numbers plain(const problem& p, const rectangle& part) {
                 for (std::ptrdiff_t key = part.key[0]; key < part.key[1]; ++key) {
                     if (!p.sees(n, t, key)) continue;
                     double d = 0;
-                    for (int i = 0; i < s.value_width; ++i) {
+                    for (int i = 0; i < s.value_width && kept(key) > 0; ++i) {
                         const auto slope = static_cast<double>(p.dy[p.at(true, true, n, h, t, i)]);
                         d += slope * static_cast<double>(p.value[p.at(false, true, n, g, key, i)]);
                         o.dv[p.at(false, true, n, g, key, i)] += r.weight[size(key)] * kept(key) * slope;
@@ -259,8 +259,8 @@ k::attention_numbers<Float> numbers_of(const problem& p, const rectangle& r, Flo
             p.s.queries * p.heads()};
 }
 k::attention_extras extras_of(const problem& p, const rectangle& r) {
-    return {p.bias.empty() ? nullptr : p.bias.data() + p.bias_at(r.group[0] * p.s.group_heads, 0, 0), p.bias_head(),
-            p.lengths.empty() ? nullptr : p.lengths.data() + r.sample[0]};
+    return {p.bias.empty() ? nullptr : p.bias.data() + p.bias_at(r.group[0] * p.s.group_heads, r.query[0], r.key[0]),
+            p.bias_head(), p.lengths.empty() ? nullptr : p.lengths.data() + r.sample[0]};
 }
 
 void forward(const problem& p, const rectangle& r, k::attention_step step, results& out) {
@@ -281,22 +281,23 @@ void forward(const problem& p, const rectangle& r, k::attention_step step, resul
 void backward(const problem& p, const rectangle& r, bool accumulate, results& out) {
     const k::attention_shape s = shape_of(p, r);
     scratch_memory scratch(k::attention_backward_scratch(s));
-    k::attention_backward(
-        s,
-        {.query = rows_of<const float>(p, r, p.query, true, false),
-         .key = rows_of<const float>(p, r, p.keys, false, false),
-         .value = rows_of<const float>(p, r, p.value, false, true),
-         .extras = extras_of(p, r),
-         .output = rows_of<const float>(p, r, out.y, true, true),
-         .output_gradient = rows_of<const float>(p, r, p.dy, true, true),
-         .maximum = numbers_of<const float>(p, r, out.maximum),
-         .sum = numbers_of<const float>(p, r, out.sum),
-         .query_gradient = rows_of<float>(p, r, out.dq, true, false),
-         .key_gradient = rows_of<float>(p, r, out.dk, false, false),
-         .value_gradient = rows_of<float>(p, r, out.dv, false, true),
-         .bias_gradient = p.bias.empty() ? nullptr : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads, 0, 0),
-         .accumulate = accumulate},
-        scratch.bytes.data());
+    k::attention_backward(s,
+                          {.query = rows_of<const float>(p, r, p.query, true, false),
+                           .key = rows_of<const float>(p, r, p.keys, false, false),
+                           .value = rows_of<const float>(p, r, p.value, false, true),
+                           .extras = extras_of(p, r),
+                           .output = rows_of<const float>(p, r, out.y, true, true),
+                           .output_gradient = rows_of<const float>(p, r, p.dy, true, true),
+                           .maximum = numbers_of<const float>(p, r, out.maximum),
+                           .sum = numbers_of<const float>(p, r, out.sum),
+                           .query_gradient = rows_of<float>(p, r, out.dq, true, false),
+                           .key_gradient = rows_of<float>(p, r, out.dk, false, false),
+                           .value_gradient = rows_of<float>(p, r, out.dv, false, true),
+                           .bias_gradient = p.bias.empty() ? nullptr
+                                                           : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads,
+                                                                                          r.query[0], r.key[0]),
+                           .accumulate = accumulate},
+                          scratch.bytes.data());
     CHECK(scratch.intact());
 }
 

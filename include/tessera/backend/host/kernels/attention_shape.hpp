@@ -10,8 +10,9 @@ namespace tessera::host::kernels {
 /// A rectangle of one attention: samples, groups of heads, positions of queries and of keys. A group's heads read the
 /// same keys and values.
 struct attention_shape {
-    std::ptrdiff_t samples = 0, groups = 0, queries = 0, keys = 0;                   ///< of the rectangle
-    int group_heads = 1;                                                             ///< heads of queries in a group
+    std::ptrdiff_t samples = 0, groups = 0, queries = 0, keys = 0; ///< of the rectangle
+    int group_heads = 1;                                           ///< heads of queries in a group
+    int group_step = 1; ///< heads from a group's first to the next one's, of which the rectangle need not have all
     int width = 0, value_width = 0;                                                  ///< of a head
     std::ptrdiff_t first_sample = 0, first_head = 0, first_query = 0, first_key = 0; ///< where it begins
     std::ptrdiff_t all_heads = 0, all_queries = 0, all_keys = 0;                     ///< of the whole attention
@@ -45,8 +46,8 @@ struct attention_numbers {
 
 /// What is added to scores by position, and the keys that there are.
 struct attention_extras {
-    /// Of head h (counted from the rectangle's first) the score of query t and key s, both counted from the first of
-    /// all, gets bias[h * bias_head + t - s]; another 63 floats behind the last of these are read. Null: none.
+    /// The score of head h, query t and key s, all counted from the rectangle's first, gets bias[h * bias_head + t - s];
+    /// another 63 floats behind a head's last one are read. Null: none.
     const float* bias = nullptr;
     std::ptrdiff_t bias_head = 0;
     /// Of each sample of the rectangle: how many of all keys there are. Null: all.
@@ -163,6 +164,13 @@ inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::pt
 }
 
 } // namespace detail
+
+/// Whether the kernels can count what there is of a rectangle; they check nothing themselves.
+[[nodiscard]] constexpr bool fits(const attention_shape& s) noexcept {
+    constexpr int widest = 1 << 16;
+    constexpr std::ptrdiff_t most = INT32_MAX - detail::attention_keys;
+    return s.width <= widest && s.value_width <= widest && s.queries < most && s.keys < most;
+}
 
 /// Bytes of scratch that attention_forward wants.
 [[nodiscard]] constexpr std::size_t attention_forward_scratch(const attention_shape& s) noexcept {

@@ -27,7 +27,8 @@
 
 [[gnu::always_inline]] inline vec larger(vec a, vec b) noexcept { return a > b ? a : b; }
 
-/// What is subtracted from the scores of rows: of one that has none yet anything finite does.
+/// What is subtracted from the scores of rows while they are gone over: where there has been none but minus infinity,
+/// nothing.
 [[gnu::always_inline]] inline vec subtracted(vec maximum) noexcept {
     return maximum == broadcast(-HUGE_VALF) ? vec{} : maximum;
 }
@@ -214,6 +215,8 @@ struct kept_weights {
         std::memcpy(&all, both, sizeof(all));
         return all >= least ? factor : vec{};
     }
+    /// Of what is dropped nothing is left, whatever it was.
+    [[gnu::always_inline]] vec part_of(vec x, vec kept) const noexcept { return kept == vec{} ? vec{} : x * kept; }
 };
 
 /// What all scores of a head and 64 queries have in common.
@@ -228,7 +231,7 @@ struct attention_scores {
                      std::ptrdiff_t sample, std::ptrdiff_t head) noexcept
         : s(shape), lanes(l) {
         const std::ptrdiff_t query = s.first_query + l.first;
-        if (extras.bias != nullptr) bias = extras.bias + head * extras.bias_head + query - s.first_key;
+        if (extras.bias != nullptr) bias = extras.bias + head * extras.bias_head + l.first;
         index = static_cast<std::uint64_t>(
             (((s.first_sample + sample) * s.all_heads + s.first_head + head) * s.all_queries + query) * s.all_keys +
             s.first_key);
@@ -270,15 +273,19 @@ inline void multiply_strip(const detail::attention_keys_strip& strip, const floa
                     .add = false});
 }
 
-/// What is done to the scores of a strip before their maximum is taken, and that.
+/// What is done to the scores of a strip before their maximum is taken, and that, which is NaN where a score is.
 inline void finish_scores(const attention_scores& of, const detail::attention_keys_strip& strip, float* scores,
                           float* most) noexcept {
     const bool as_they_are = of.as_they_are && strip.whole;
     for (int lane = strip.from * block_samples; lane < strip.to * block_samples; lane += width) {
         float* at = scores + strip.row * detail::attention_queries + lane;
-        vec top = load(most + lane);
+        vec top = load(most + lane), odd{};
         if (as_they_are) {
-            for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) top = larger(load(at), top);
+            for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) {
+                const vec x = load(at);
+                top = larger(x, top);
+                odd = x == x ? odd : x; // NOLINT(misc-redundant-expression): false for NaN alone
+            }
         } else {
             for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) {
                 vec x = load(at);
@@ -287,24 +294,28 @@ inline void finish_scores(const attention_scores& of, const detail::attention_ke
                 if (!strip.whole) x = of.where_seen(strip.first + k, lane, x, broadcast(-HUGE_VALF));
                 store(at, x);
                 top = larger(x, top);
+                odd = x == x ? odd : x; // NOLINT(misc-redundant-expression)
             }
         }
-        store(most + lane, top);
+        store(most + lane, odd == odd ? top : odd); // NOLINT(misc-redundant-expression)
     }
 }
 
-/// Scores become weights, times a factor for each lane or as they are, and are added up.
+/// Scores become weights, and are added up. `inverse`: of sums that are given, with the maxima; null: both are still
+/// found out.
 inline void weigh(const attention_scores& of, const detail::attention_keys_strip& strip, const kept_weights& kept,
                   const float* inverse, float* scores, float* sums) noexcept {
     for (int lane = strip.from * block_samples; lane < strip.to * block_samples; lane += width) {
         float* at = scores + strip.row * detail::attention_queries + lane;
-        const vec less = subtracted(load(of.lanes.maximum + lane));
+        const vec maximum = load(of.lanes.maximum + lane);
+        const vec less = inverse == nullptr ? subtracted(maximum) : maximum;
         vec sum = load(sums + lane);
         for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) {
             vec p = weight_of(load(at) - less);
+            if (!strip.whole) p = of.where_seen(strip.first + k, lane, p, vec{});
             sum += p;
             if (inverse != nullptr) p *= load(inverse + lane);
-            if (kept.drops) p *= kept(of.index_of(strip.first + k, lane));
+            if (kept.drops) p = kept.part_of(p, kept(of.index_of(strip.first + k, lane)));
             store(at, p);
         }
         store(sums + lane, sum);
@@ -318,11 +329,17 @@ inline int alike(const detail::attention_keys_strip* strips, int count, const bo
     return n;
 }
 
+// Which terms there are. `dropped`: of weights that dropout has made zero there is no term either; null where there are
+// none.
 struct weights_by_key { // a row is an element of values, a term a key
     const detail::attention_lanes& lanes;
     std::ptrdiff_t key;
     int lane;
-    bool operator()(int, int at, int term) const noexcept { return lanes.sees(lane + at, key + term); }
+    const float* dropped;
+    bool operator()(int, int at, int term) const noexcept {
+        return lanes.sees(lane + at, key + term) &&
+               (dropped == nullptr || dropped[term * detail::attention_queries + at] != 0.0F);
+    }
 };
 struct queries_by_key { // a row is a query, a term a key
     const detail::attention_lanes& lanes;
@@ -334,7 +351,11 @@ struct keys_by_query { // a row is a key, a term a query
     const detail::attention_lanes& lanes;
     std::ptrdiff_t key;
     int lane;
-    bool operator()(int row, int, int term) const noexcept { return lanes.sees(lane + term, key + row); }
+    const float* dropped;
+    bool operator()(int row, int, int term) const noexcept {
+        return lanes.sees(lane + term, key + row) &&
+               (dropped == nullptr || dropped[row * detail::attention_queries + term] != 0.0F);
+    }
 };
 
 /// Queries of one head as forward goes over the keys.
@@ -387,6 +408,21 @@ public:
         if (gives_output()) add_outputs(b, strips, count, values);
     }
 
+    /// Divides outputs by sums. Where all that a row sees is minus infinity, no weight is a number; of weights that are
+    /// none nothing is left where dropout leaves none of them.
+    void finish(attention_forward_block& b, const attention_scores& of) noexcept {
+        for (int lane = 0; lane < detail::attention_queries; ++lane) {
+            float& sum = b.lanes.sum[lane];
+            if (b.lanes.maximum[lane] == -HUGE_VALF && b.lanes.begin[lane] < b.lanes.end[lane]) sum = NAN;
+            b.inverse[lane] = sum == 0.0F ? 0.0F : 1 / sum;
+            bool kept = sum == sum || !kept_.drops; // NOLINT(misc-redundant-expression)
+            for (std::ptrdiff_t key = b.lanes.begin[lane]; key < b.lanes.end[lane] && !kept; ++key)
+                kept = kept_(of.index_of(key, lane))[0] != 0.0F;
+            if (!kept) b.inverse[lane] = 0;
+        }
+        scale_outputs(b, s_.value_width, b.inverse);
+    }
+
 private:
     /// What has been summed up so far was of scores less the maximum of before.
     void grow(attention_forward_block& b, const float* most) const noexcept {
@@ -411,7 +447,7 @@ private:
         const std::ptrdiff_t block = std::ptrdiff_t{s_.value_width} * block_samples;
         bool plain[detail::attention_keys / detail::attention_strip];
         for (int i = 0; i < count; ++i)
-            plain[i] = strips[i].whole ||
+            plain[i] = (strips[i].whole && !kept_.drops) ||
                        all_finite(values + std::ptrdiff_t{strips[i].row} * wide, wide, strips[i].keys, s_.value_width);
         for (int i = 0; i < count;) {
             const detail::attention_keys_strip& strip = strips[i];
@@ -435,7 +471,7 @@ private:
             if (plain[i])
                 multiply_lanes(p);
             else
-                multiply_seen(p, weights_by_key{b.lanes, strip.first, from});
+                multiply_seen(p, weights_by_key{b.lanes, strip.first, from, kept_.drops ? p.vectors : nullptr});
             i += together;
         }
     }
@@ -472,7 +508,7 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                 attention_forward_block& b = some[i];
                 const std::ptrdiff_t first = (begin + i) % of_head * attention_queries;
                 const int queries = static_cast<int>(smaller(s.queries - first, attention_queries));
-                b.head = group * s.group_heads + (begin + i) / of_head;
+                b.head = group * s.group_step + (begin + i) / of_head;
                 see_keys(s, length, first, queries, b.lanes);
                 from = smaller(from, b.lanes.begin[0]);
                 to = -smaller(-to, -b.lanes.end[queries - 1]);
@@ -513,12 +549,10 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                 const std::size_t numbers = size(b.lanes.queries) * sizeof(float);
                 if (forward.gives_maximum())
                     std::memcpy(a.maximum.row(n, b.head, b.lanes.first), b.lanes.maximum, numbers);
+                const attention_scores of(s, b.lanes, a.extras, n, b.head);
+                if (forward.all()) forward.finish(b, of);
                 if (forward.gives_sum()) std::memcpy(a.sum.row(n, b.head, b.lanes.first), b.lanes.sum, numbers);
                 if (!forward.gives_output()) continue;
-                if (forward.all()) {
-                    for (float& l : b.lanes.sum) l = l == 0.0F ? 0.0F : 1 / l;
-                    scale_outputs(b, v, b.lanes.sum);
-                }
                 to_plain(b.out, a.output.at + n * a.output.sample + b.lanes.first * a.output.position + b.head * v,
                          b.lanes.queries, v, a.output.position);
             }
@@ -533,7 +567,7 @@ inline void slope_scores(const attention_scores& of, const detail::attention_key
     const bool caps = of.s.cap > 0;
     for (int lane = strip.from * block_samples; lane < strip.to * block_samples; lane += width) {
         std::ptrdiff_t at = std::ptrdiff_t{strip.row} * detail::attention_queries + lane;
-        const vec less = subtracted(load(of.lanes.maximum + lane));
+        const vec less = load(of.lanes.maximum + lane);
         const vec share = load(inverse + lane), dot = load(dots + lane);
         for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) {
             const std::ptrdiff_t key = strip.first + k;
@@ -547,8 +581,8 @@ inline void slope_scores(const attention_scores& of, const detail::attention_key
             vec used = p, d = load(slopes + at);
             if (kept.drops) {
                 const vec f = kept(of.index_of(key, lane));
-                used *= f;
-                d *= f;
+                used = kept.part_of(used, f);
+                d = kept.part_of(d, f);
             }
             d = p * (d - dot);
             if (!strip.whole) {
@@ -568,7 +602,7 @@ inline void slope_scores(const attention_scores& of, const detail::attention_key
 
 /// A strip's part of the gradients of its keys, or values: factors[key][query] times rows of queries.
 inline void add_to_keys(const detail::attention_lanes& lanes, const detail::attention_keys_strip& strip,
-                        const float* factors, const float* rows, int wide, bool plain, float* to) noexcept {
+                        const float* factors, const float* rows, int wide, bool plain, bool drops, float* to) noexcept {
     const int from = strip.from * block_samples;
     const lane_product p = {
         .scalars = factors + strip.row * detail::attention_queries + from,
@@ -588,7 +622,7 @@ inline void add_to_keys(const detail::attention_lanes& lanes, const detail::atte
     if (plain)
         multiply_lanes(p);
     else
-        multiply_seen(p, keys_by_query{lanes, strip.first, from});
+        multiply_seen(p, keys_by_query{lanes, strip.first, from, drops ? p.scalars : nullptr});
 }
 
 /// A strip's part, or that of several alike, of the gradients of the queries that see it: slopes[key][query] times rows
@@ -652,7 +686,7 @@ public:
             std::memset(value_gradient_, 0, column * detail::size(value_wide_));
             for (int h = 0; h < s_.group_heads; ++h)
                 for (std::ptrdiff_t q = 0; q < s_.queries; q += detail::attention_queries)
-                    run_queries(n, group * s_.group_heads + h, q, first, first + count);
+                    run_queries(n, group * s_.group_step + h, q, first, first + count);
             put_rows(a_.key_gradient, n, first, group * w, key_gradient_, wide_, count, w, 1, a_.accumulate);
             put_rows(a_.value_gradient, n, first, group * v, value_gradient_, value_wide_, count, v, 1, a_.accumulate);
         }
@@ -668,9 +702,8 @@ private:
         std::ptrdiff_t key = held + (lanes_.begin[0] > held ? lanes_.begin[0] - held : 0) / 16 * 16;
         if (key >= end && held > 0) return; // else there are gradients of zero to write
         begin(n, h, first);
-        float* const bias_to = a_.bias_gradient == nullptr
-                                   ? nullptr
-                                   : a_.bias_gradient + h * a_.extras.bias_head + s_.first_query + first - s_.first_key;
+        float* const bias_to =
+            a_.bias_gradient == nullptr ? nullptr : a_.bias_gradient + h * a_.extras.bias_head + first;
         const attention_scores of(s_, lanes_, a_.extras, n, h);
         for (; key < end; key += detail::attention_keys)
             run_block(of, key, detail::smaller(end, key + detail::attention_keys), static_cast<int>(key - held),
@@ -720,10 +753,11 @@ private:
                 strip.whole || all_finite(key_ + at + std::ptrdiff_t{strip.row} * wide_, wide_, strip.keys, s_.width);
         }
         for (int i = 0; i < count && a_.value_gradient.at != nullptr; ++i)
-            add_to_keys(lanes_, strips[i], scores_, output_, value_wide_, strips[i].whole || plain_,
-                        value_gradient_ + value_at);
+            add_to_keys(lanes_, strips[i], scores_, output_, value_wide_, (strips[i].whole && !kept_.drops) || plain_,
+                        kept_.drops, value_gradient_ + value_at);
         for (int i = 0; i < count && a_.key_gradient.at != nullptr; ++i)
-            add_to_keys(lanes_, strips[i], slopes_, query_, wide_, strips[i].whole || plain_, key_gradient_ + at);
+            add_to_keys(lanes_, strips[i], slopes_, query_, wide_, strips[i].whole || plain_, false,
+                        key_gradient_ + at);
         if (a_.query_gradient.at == nullptr) return;
         for (int i = 0; i < count;) {
             const int last = i + alike(strips + i, count - i, plain + i) - 1;
