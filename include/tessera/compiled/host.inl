@@ -25,6 +25,7 @@
 #include "tessera/backend/host/onednn/operands.inl"
 #include "tessera/backend/host/onednn/single_thread.inl"
 #include "tessera/backend/host/onednn/version.inl"
+#include "tessera/backend/host/op/attention.inl"
 #include "tessera/backend/host/op/batch_norm.inl"
 #include "tessera/backend/host/op/concat.inl"
 #include "tessera/backend/host/op/convolution.inl"

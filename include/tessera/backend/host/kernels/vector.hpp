@@ -12,6 +12,7 @@
 #include "tessera/op/expression/formula.hpp"
 #include "tessera/op/nest/program.hpp"
 
+#include "attention_shape.hpp"
 #include "instruction_set.hpp"
 #include "limits.hpp"
 #include "nest_shape.hpp"

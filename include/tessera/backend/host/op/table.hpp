@@ -5,6 +5,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/backend/host/op/attention.hpp"
 #include "tessera/backend/host/op/batch_norm.hpp"
 #include "tessera/backend/host/op/concat.hpp"
 #include "tessera/backend/host/op/convolution.hpp"
@@ -39,6 +40,7 @@ namespace tessera::host {
 /// The rows of each header.
 // clang-format off
 inline constexpr auto library_rows = row_list<>()
+    + attention_rows
     + batch_norm_rows
     + concat_rows
     + convolution_rows

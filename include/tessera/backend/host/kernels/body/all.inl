@@ -14,6 +14,8 @@
 
 #include "expression.inl"
 
+#include "attention.inl"
+
 #include "steps.inl"
 
 #include "nest.inl"

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of attention.hpp.
+#pragma once
+#include "tessera/base/begin_header.inl"
+
+#include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/kernel_limits.hpp"
+#include "tessera/backend/host/op/attention.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace tessera::host {
+
+namespace detail {
+
+TESSERA_INLINE kernels::attention_shape attention_shape_of(const compute_call& c) {
+    const auto a = c.attributes.as<op::attention_attributes>();
+    const index_t shared = a.heads / a.groups();
+    const op::attention_loops loops(shared > 1);
+    const description& d = *c.d;
+    const shape& q = d.operands[d.find_operand(operand_kind::input, 0)].extents;
+    const shape& k = d.operands[d.find_operand(operand_kind::input, 1)].extents;
+    const shape& v = d.operands[d.find_operand(operand_kind::input, 2)].extents;
+    const interval heads = loops.head >= 0 ? c.ranges[loops.head] : interval{0, 1};
+    kernels::attention_shape s;
+    s.samples = c.ranges[loops.sample].size();
+    s.groups = c.ranges[loops.group].size();
+    s.queries = c.ranges[loops.query].size();
+    s.keys = c.ranges[loops.key].size();
+    s.group_heads = to_int(heads.size());
+    s.group_step = to_int(shared);
+    s.width = to_int(q[2] / a.heads);
+    s.value_width = to_int(v[2] / a.groups());
+    s.first_sample = c.ranges[loops.sample].begin;
+    s.first_head = c.ranges[loops.group].begin * shared + heads.begin;
+    s.first_query = c.ranges[loops.query].begin;
+    s.first_key = c.ranges[loops.key].begin;
+    s.all_heads = a.heads;
+    s.all_queries = q[1];
+    s.all_keys = k[1];
+    s.scale = static_cast<float>(a.scale == 0 ? 1 / std::sqrt(static_cast<double>(s.width)) : a.scale);
+    s.cap = static_cast<float>(a.softcap);
+    s.causal = a.causal;
+    s.window = a.window < a.unlimited ? a.window : 0;
+    s.dropped_percent = c.what == pass::evaluate ? 0 : static_cast<int>(a.percent);
+    return s;
+}
+
+} // namespace detail
+
+TESSERA_INLINE attention_job::attention_job(const bound_call& b)
+    : b_(b), shape_(detail::fitting(detail::attention_shape_of(b.call), b.call)) {
+    const auto a = b.call.attributes.as<op::attention_attributes>();
+    if (!a.alibi) {
+        return;
+    }
+    const kernels::attention_shape& s = shape_;
+    const index_t heads = (s.groups - 1) * s.group_step + s.group_heads;
+    const index_t each = s.queries + s.keys - 1 + 63; // of which the kernels read the last ones with the others
+    bias_.resize(static_cast<std::size_t>(heads * each));
+    for (index_t h = 0; h < heads; ++h) {
+        const double slope = std::exp2(-8 * static_cast<double>(s.first_head + h + 1) / static_cast<double>(a.heads));
+        for (index_t i = 0; i < each; ++i) {
+            const index_t apart = s.first_query - (s.first_key + s.keys - 1) + i; // of query and key
+            bias_[static_cast<std::size_t>(h * each + i)] =
+                static_cast<float>(-slope * static_cast<double>(apart + s.all_keys - s.all_queries));
+        }
+    }
+}
+
+TESSERA_INLINE void attention_job::run(const run_state& run) {
+    kernels::attention_shape s = shape_;
+    if (s.dropped_percent > 0) {
+        s.mask_key = op::mask_key(run.seed, run.step, b_.call.op);
+    }
+    is_forward(b_.call.what) ? forward(s) : backward(s);
+}
+
+template <class Float>
+kernels::attention_rows<Float> attention_job::rows(const tile_view& v, bool of_queries, index_t width) const {
+    if (v.data == nullptr) {
+        return {};
+    }
+    const kernels::attention_shape& s = shape_;
+    const index_t position = v.region.dim[2].size();
+    const index_t head = of_queries ? s.first_head : s.first_head / s.group_step;
+    const index_t first = of_queries ? s.first_query : s.first_key;
+    return {detail::floats(v.data) +
+                ((s.first_sample - v.region.dim[0].begin) * v.region.dim[1].size() + first - v.region.dim[1].begin) *
+                    position +
+                head * width - v.region.dim[2].begin,
+            position, position * v.region.dim[1].size()};
+}
+
+template <class Float>
+kernels::attention_numbers<Float> attention_job::numbers(const tile_view& v) const {
+    if (v.data == nullptr) {
+        return {};
+    }
+    const kernels::attention_shape& s = shape_;
+    const index_t head = v.region.dim[2].size();
+    return {
+        detail::floats(v.data) +
+            ((s.first_sample - v.region.dim[0].begin) * v.region.dim[1].size() + s.first_head - v.region.dim[1].begin) *
+                head +
+            s.first_query - v.region.dim[2].begin,
+        head, head * v.region.dim[1].size()};
+}
+
+TESSERA_INLINE kernels::attention_extras attention_job::extras() const {
+    kernels::attention_extras e;
+    if (!bias_.empty()) {
+        e.bias = bias_.data() + shape_.keys - 1;
+        e.bias_head = shape_.queries + shape_.keys - 1 + 63;
+    }
+    if (const int o = input(3); o >= 0) {
+        e.lengths = static_cast<const std::int32_t*>(b_.call.value[o].data) + shape_.first_sample -
+                    b_.call.value[o].region.dim[0].begin;
+    }
+    return e;
+}
+
+TESSERA_INLINE void attention_job::forward(const kernels::attention_shape& s) const {
+    const compute_call& c = b_.call;
+    const tile_view* const v = c.value;
+    const kernels::attention_forward_arrays arrays = {
+        .query = rows<const float>(v[input(0)], true, s.width),
+        .key = rows<const float>(v[input(1)], false, s.width),
+        .value = rows<const float>(v[input(2)], false, s.value_width),
+        .extras = extras(),
+        .output = rows<float>(v[c.d->output()], true, s.value_width),
+        .maximum = numbers<float>(v[intermediate(0)]),
+        .sum = numbers<float>(v[intermediate(1)]),
+    };
+    using kernels::attention_step;
+    if (c.first_nest == 0 && c.last_nest == 2) {
+        return kernels::attention_forward(s, arrays, attention_step::all, b_.scratch);
+    }
+    constexpr attention_step steps[] = {attention_step::maxima, attention_step::sums, attention_step::outputs};
+    for (int nest = c.first_nest; nest <= c.last_nest; ++nest) {
+        kernels::attention_forward(s, arrays, steps[nest], b_.scratch);
+    }
+}
+
+TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) const {
+    const compute_call& c = b_.call;
+    const tile_view* const v = c.value;
+    const auto gradient = [&](int slot, index_t width) {
+        const int o = input(slot);
+        return has(c.emits, o) ? rows<float>(c.gradient[o], slot == 0, width) : kernels::attention_rows<float>{};
+    };
+    if (s.group_heads < s.group_step && has(c.emits, input(0))) { // between a group's heads there may be others
+        const tile_view& q = c.gradient[input(0)];
+        std::memset(q.data, 0, static_cast<std::size_t>(q.region.volume()) * sizeof(float));
+    }
+    kernels::attention_backward(s,
+                                {.query = rows<const float>(v[input(0)], true, s.width),
+                                 .key = rows<const float>(v[input(1)], false, s.width),
+                                 .value = rows<const float>(v[input(2)], false, s.value_width),
+                                 .extras = extras(),
+                                 .output = rows<const float>(v[c.d->output()], true, s.value_width),
+                                 .output_gradient = rows<const float>(c.gradient[c.d->output()], true, s.value_width),
+                                 .maximum = numbers<const float>(v[intermediate(0)]),
+                                 .sum = numbers<const float>(v[intermediate(1)]),
+                                 .query_gradient = gradient(0, s.width),
+                                 .key_gradient = gradient(1, s.width),
+                                 .value_gradient = gradient(2, s.value_width),
+                                 .bias_gradient = nullptr,
+                                 .accumulate = false},
+                                b_.scratch);
+}
+
+} // namespace tessera::host
+
+#include "tessera/base/end_header.inl"
