@@ -70,8 +70,9 @@ TEST_CASE("the multiply-adds of GPT-2") {
     const ts::graph g = networks::describe("gpt2_124m", 2);
     const index_t tokens = 2 * 1024;
     const index_t layers = 12 * 12 * 768 * 768 + 50257 * 768; // of every token; the output layer included
-    const index_t attention = 12 * 2 * 1024 * 768;            // scores and mixtures, masked or not
-    CHECK(multiply_adds(g.view()) == tokens * (layers + attention));
+    const index_t seen = 1024 * 1025 / 2;                     // by all queries of a sample
+    const index_t attention = 2 * 12 * seen * 2 * 768;        // scores and mixtures
+    CHECK(multiply_adds(g.view()) == tokens * layers + attention);
 }
 
 TEST_CASE("BERT-large has 340 million parameters, counted by its layers") {
@@ -139,7 +140,7 @@ TEST_CASE("mixtures of experts") {
     const ts::graph g = networks::describe("moe_8", 2);
     const index_t tokens = 512;
     const index_t slots = 8 * 128;
-    const index_t block = 4 * 768 * 768 + 2 * tokens * 768; // attention of a token
+    const index_t block = 4 * 768 * 768 + (tokens + 1) * 768; // attention of a token, causal
     const index_t wide = 2 * 768 * 3072;
     const index_t expected =
         2 *

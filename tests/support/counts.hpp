@@ -21,6 +21,12 @@ constexpr ts::index_t multiply_adds(const ts::graph_view& g) {
     ts::index_t flops = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const ts::op_kind kind = g.ops[op].attributes.kind;
+        if (kind == ts::op_kind::attention) { // scores and mixtures of the keys that are seen
+            const ts::description d = g.describe(op);
+            const ts::loop_ranges all(d);
+            flops += ts::flops_of_nest(d, 0, all.range) + ts::flops_of_nest(d, 2, all.range);
+            continue;
+        }
         if (kind != ts::op_kind::conv2d && kind != ts::op_kind::transposed_conv2d && kind != ts::op_kind::linear &&
             kind != ts::op_kind::expert_linear && kind != ts::op_kind::matmul) {
             continue;
