@@ -185,7 +185,7 @@ inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::pt
     using namespace detail;
     const std::size_t w = size(padded_width(s.width)), v = size(padded_width(s.value_width));
     return 64 + sizeof(float) *
-                    ((3 * w + 2 * v + 2 * attention_keys) * attention_queries + 2 * (w + v) * size(attention_held(s)));
+                    ((3 * w + 3 * v + 2 * attention_keys) * attention_queries + 2 * (w + v) * size(attention_held(s)));
 }
 
 } // namespace tessera::host::kernels

@@ -169,15 +169,6 @@ inline void put_rows(const attention_rows<float>& to, std::ptrdiff_t sample, std
         }
 }
 
-inline float dot_of(const float* a, const float* b, std::ptrdiff_t length) noexcept {
-    vec sum{};
-    for (std::ptrdiff_t i = 0; i < length; i += width)
-        sum = fma(load_some(a + i, length - i, 0.0F), load_some(b + i, length - i, 0.0F), sum);
-    float total = 0;
-    for (int lane = 0; lane < width; ++lane) total += sum[lane];
-    return total;
-}
-
 /// Which weights dropout keeps (op/mask.hpp): 1/(1-p) for them, 0 for the others.
 struct kept_weights {
     using numbers = std::uint64_t __attribute__((vector_size(sizeof(vec))));
@@ -312,9 +303,9 @@ inline void weigh(const attention_scores& of, const detail::attention_keys_strip
         vec sum = load(sums + lane);
         for (int k = 0; k < strip.keys; ++k, at += detail::attention_queries) {
             vec p = weight_of(load(at) - less);
+            if (inverse != nullptr) p *= load(inverse + lane);
             if (!strip.whole) p = of.where_seen(strip.first + k, lane, p, vec{});
             sum += p;
-            if (inverse != nullptr) p *= load(inverse + lane);
             if (kept.drops) p = kept.part_of(p, kept(of.index_of(strip.first + k, lane)));
             store(at, p);
         }
@@ -664,6 +655,7 @@ public:
         query_gradient_ = cursor.take<float>(size(wide_) * attention_queries);
         output_ = cursor.take<float>(size(value_wide_) * attention_queries);
         output_across_ = cursor.take<float>(size(value_wide_) * attention_queries);
+        result_across_ = cursor.take<float>(size(value_wide_) * attention_queries);
         scores_ = cursor.take<float>(size(attention_keys) * attention_queries);
         slopes_ = cursor.take<float>(size(attention_keys) * attention_queries);
         key_ = cursor.take<float>(size(wide_) * size(held_));
@@ -724,13 +716,20 @@ private:
         to_blocked(output_, output_across_, queries, v, value_wide_);
         const float* const maximum = a_.maximum.row(n, h, first);
         const float* const sum = a_.sum.row(n, h, first);
-        const float* const y = a_.output.at + n * a_.output.sample + first * a_.output.position + h * v;
+        to_blocked(a_.output.at + n * a_.output.sample + first * a_.output.position + h * v, result_across_, queries, v,
+                   a_.output.position);
         for (int lane = 0; lane < attention_queries; ++lane) {
             const bool there = lane < queries;
             lanes_.maximum[lane] = there ? maximum[lane] : 0.0F;
             inverse_[lane] = there && sum[lane] != 0.0F ? 1 / sum[lane] : 0.0F;
-            dots_[lane] =
-                there ? dot_of(output_ + std::ptrdiff_t{lane} * value_wide_, y + lane * a_.output.position, v) : 0.0F;
+        }
+        // Summed up as gradients of weights are, so that of a row with a single key nothing is left of both.
+        for (int lane = 0; lane < lanes_.blocks() * block_samples; lane += width) {
+            std::ptrdiff_t at = std::ptrdiff_t{lane / block_samples} * v * block_samples + lane % block_samples;
+            vec dot{};
+            for (int i = 0; i < v; ++i, at += block_samples)
+                dot = fma(load(result_across_ + at), load(output_across_ + at), dot);
+            store(dots_ + lane, dot);
         }
         plain_ = all_finite(query_, wide_, queries, w) && all_finite(output_, value_wide_, queries, v);
         std::memset(query_gradient_, 0, size(queries) * size(wide_) * sizeof(float));
@@ -774,6 +773,7 @@ private:
     int held_;              ///< keys at most
     float *query_, *query_across_, *query_gradient_;
     float *output_, *output_across_; ///< gradients
+    float* result_across_;           ///< outputs
     float *scores_, *slopes_;        ///< [key][query], of weights and gradients of scores
     float *key_, *value_, *key_gradient_, *value_gradient_;
     detail::attention_lanes lanes_;
