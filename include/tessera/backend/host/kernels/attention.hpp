@@ -29,6 +29,22 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
     return portable::attention_forward(s, a, step, scratch);
 }
 
+/// Of each row of a rectangle the sum of output * its gradient, of a part of the keys its part. `scratch` has
+/// attention_means_scratch() bytes.
+inline void attention_means(const attention_shape& s, const attention_rows<const float>& output,
+                            const attention_rows<const float>& output_gradient, const attention_numbers<float>& to,
+                            void* scratch) noexcept {
+    switch (active_instruction_set()) {
+    case instruction_set::avx512:
+        return avx512::attention_means(s, output, output_gradient, to, scratch);
+    case instruction_set::avx2:
+        return avx2::attention_means(s, output, output_gradient, to, scratch);
+    case instruction_set::portable:
+        break;
+    }
+    return portable::attention_means(s, output, output_gradient, to, scratch);
+}
+
 /// The gradients of a rectangle: with queries divided those of keys and values, with keys divided those of queries, are
 /// partial sums. `scratch` has attention_backward_scratch() bytes.
 inline void attention_backward(const attention_shape& s, const attention_backward_arrays& a, void* scratch) noexcept {

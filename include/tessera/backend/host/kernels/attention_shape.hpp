@@ -76,6 +76,7 @@ struct attention_backward_arrays {
     attention_extras extras;
     attention_rows<const float> output, output_gradient; ///< of all keys
     attention_numbers<const float> maximum, sum;         ///< likewise
+    attention_numbers<const float> means; ///< of a row, what attention_means() makes; null: made of the output
     /// Overwritten, or added to where `accumulate`; null: not wanted.
     attention_rows<float> query_gradient, key_gradient, value_gradient;
     float* bias_gradient = nullptr; ///< laid out as the bias; added to. Null: not wanted
@@ -178,6 +179,11 @@ inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::pt
     const std::size_t w = size(padded_width(s.width)), v = size(padded_width(s.value_width));
     return 64 + sizeof(float) * (((attention_together + 1) * w + attention_together * v) * attention_queries +
                                  (w + v + attention_queries) * attention_keys);
+}
+
+/// Bytes of scratch that attention_means wants.
+[[nodiscard]] constexpr std::size_t attention_means_scratch(const attention_shape& s) noexcept {
+    return 64 + sizeof(float) * 2 * detail::size(detail::padded_width(s.value_width)) * detail::attention_queries;
 }
 
 /// Bytes of scratch that attention_backward wants.

@@ -45,6 +45,11 @@ private:
 
 namespace detail {
 
+/// Of the two passes backward the first.
+constexpr bool emits_means(const compute_call& c) {
+    return has(c.emits, c.d->find_operand(operand_kind::intermediate, 1));
+}
+
 constexpr operator_row attention_row(const op_record* of) {
     return {
         .of = of,
@@ -55,6 +60,7 @@ constexpr operator_row attention_row(const op_record* of) {
                     out.push_back(in_format(c, format::plain));
                     out.back().scratch =
                         static_cast<index_t>(is_forward(c.what) ? kernels::attention_forward_scratch(s)
+                                             : emits_means(c)   ? kernels::attention_means_scratch(s)
                                                                 : kernels::attention_backward_scratch(s));
                 }
             },

@@ -146,6 +146,12 @@ TESSERA_INLINE void attention_job::forward(const kernels::attention_shape& s) co
 TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) const {
     const compute_call& c = b_.call;
     const tile_view* const v = c.value;
+    const int total = intermediate(1);
+    const auto dy = rows<const float>(c.gradient[c.d->output()], true, s.value_width);
+    if (has(c.emits, total)) {
+        return kernels::attention_means(s, rows<const float>(v[c.d->output()], true, s.value_width), dy,
+                                        numbers<float>(c.gradient[total]), b_.scratch);
+    }
     const auto gradient = [&](int slot, index_t width) {
         const int o = input(slot);
         return has(c.emits, o) ? rows<float>(c.gradient[o], slot == 0, width) : kernels::attention_rows<float>{};
@@ -159,10 +165,11 @@ TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) c
                                  .key = rows<const float>(v[input(1)], false, s.width),
                                  .value = rows<const float>(v[input(2)], false, s.value_width),
                                  .extras = extras(),
-                                 .output = rows<const float>(v[c.d->output()], true, s.value_width),
-                                 .output_gradient = rows<const float>(c.gradient[c.d->output()], true, s.value_width),
+                                 .output = {},
+                                 .output_gradient = dy,
                                  .maximum = numbers<const float>(v[intermediate(0)]),
-                                 .sum = numbers<const float>(v[intermediate(1)]),
+                                 .sum = numbers<const float>(v[total]),
+                                 .means = numbers<const float>(c.gradient[total]),
                                  .query_gradient = gradient(0, s.width),
                                  .key_gradient = gradient(1, s.width),
                                  .value_gradient = gradient(2, s.value_width),

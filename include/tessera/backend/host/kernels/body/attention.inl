@@ -642,6 +642,42 @@ inline void add_to_queries(const detail::attention_lanes& lanes, const detail::a
         multiply_seen(p, queries_by_key{lanes, strip.first, from});
 }
 
+/// Of rows that lie across vectors, the products of two of them each. Summed up as gradients of weights are, so that of
+/// a row with a single key nothing is left of both.
+inline void dots_across(const float* a, const float* b, int blocks, int length, float* to) noexcept {
+    for (int lane = 0; lane < blocks * block_samples; lane += width) {
+        std::ptrdiff_t at = std::ptrdiff_t{lane / block_samples} * length * block_samples + lane % block_samples;
+        vec dot{};
+        for (int i = 0; i < length; ++i, at += block_samples) dot = fma(load(a + at), load(b + at), dot);
+        store(to + lane, dot);
+    }
+}
+
+inline void attention_means(const attention_shape& s, const attention_rows<const float>& output,
+                            const attention_rows<const float>& output_gradient, const attention_numbers<float>& to,
+                            void* scratch) noexcept {
+    using namespace detail;
+    const int v = s.value_width;
+    scratch_cursor cursor{scratch};
+    float* const y = cursor.take<float>(size(padded_width(v)) * attention_queries);
+    float* const dy = cursor.take<float>(size(padded_width(v)) * attention_queries);
+    alignas(64) float dots[attention_queries];
+    for (std::ptrdiff_t n = 0; n < s.samples; ++n)
+        for (std::ptrdiff_t group = 0; group < s.groups; ++group)
+            for (std::ptrdiff_t h = group * s.group_step; h < group * s.group_step + s.group_heads; ++h)
+                for (std::ptrdiff_t first = 0; first < s.queries; first += attention_queries) {
+                    const int queries = static_cast<int>(smaller(s.queries - first, attention_queries));
+                    const auto across = [&](const attention_rows<const float>& from, float* blocked) {
+                        to_blocked(from.at + n * from.sample + first * from.position + h * v, blocked, queries, v,
+                                   from.position);
+                    };
+                    across(output, y);
+                    across(output_gradient, dy);
+                    dots_across(y, dy, (queries + block_samples - 1) / block_samples, v, dots);
+                    std::memcpy(to.row(n, h, first), dots, size(queries) * sizeof(float));
+                }
+}
+
 /// Gradients of queries go round once for every few keys, whose own are kept together with them in the second cache.
 class attention_backward_pass {
 public:
@@ -716,20 +752,18 @@ private:
         to_blocked(output_, output_across_, queries, v, value_wide_);
         const float* const maximum = a_.maximum.row(n, h, first);
         const float* const sum = a_.sum.row(n, h, first);
-        to_blocked(a_.output.at + n * a_.output.sample + first * a_.output.position + h * v, result_across_, queries, v,
-                   a_.output.position);
         for (int lane = 0; lane < attention_queries; ++lane) {
             const bool there = lane < queries;
             lanes_.maximum[lane] = there ? maximum[lane] : 0.0F;
             inverse_[lane] = there && sum[lane] != 0.0F ? 1 / sum[lane] : 0.0F;
         }
-        // Summed up as gradients of weights are, so that of a row with a single key nothing is left of both.
-        for (int lane = 0; lane < lanes_.blocks() * block_samples; lane += width) {
-            std::ptrdiff_t at = std::ptrdiff_t{lane / block_samples} * v * block_samples + lane % block_samples;
-            vec dot{};
-            for (int i = 0; i < v; ++i, at += block_samples)
-                dot = fma(load(result_across_ + at), load(output_across_ + at), dot);
-            store(dots_ + lane, dot);
+        if (a_.means.at != nullptr) {
+            const float* const means = a_.means.row(n, h, first);
+            for (int lane = 0; lane < attention_queries; ++lane) dots_[lane] = lane < queries ? means[lane] : 0.0F;
+        } else {
+            to_blocked(a_.output.at + n * a_.output.sample + first * a_.output.position + h * v, result_across_,
+                       queries, v, a_.output.position);
+            dots_across(result_across_, output_across_, lanes_.blocks(), v, dots_);
         }
         plain_ = all_finite(query_, wide_, queries, w) && all_finite(output_, value_wide_, queries, v);
         std::memset(query_gradient_, 0, size(queries) * size(wide_) * sizeof(float));
