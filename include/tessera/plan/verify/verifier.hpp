@@ -223,7 +223,19 @@ private:
         std::vector<int> parts;
     };
     static constexpr int all_parts = -1;
+    /// Updates of a parameter by its own device's contributions alone: all copies together use each once.
+    struct own_updates {
+        int parameter = 0;
+        int step = 0;
+        box region;
+        std::vector<int> parts;
+        const task* first = nullptr;
+    };
     bool gradients();
+    void list_contributions();
+    std::vector<int> contributions(int parameter, int step, const box& region) const;
+    bool follows_gradients(const task& t) const;
+    bool adds_up(const task& whole, const task& t, std::vector<own_updates>& own);
     bool slices_fit(const task& t);
     void hold(const task& t, int which, const std::vector<int>& sum);
     bool parts_of(const task& t, std::vector<int>& sum);
@@ -251,6 +263,17 @@ private:
     bool results();
     bool lists_all(int tensor, tile_kind kind, int step) const;
     bool updates();
+    bool statistics_follow_one();
+    std::vector<char> moving_parameters() const;
+    /// What writes a copy of a parameter, by step.
+    struct copy_updates {
+        std::vector<std::vector<interval>> written;
+        std::vector<std::vector<interval>> averaged;
+        bool differs = false; ///< from the other copies
+    };
+    bool updates_of(std::size_t tile, copy_updates& of);
+    bool in_time(const task& w, const task& r, int writer, int reader, bool both_write);
+    bool is_averaged(const tile& x, copy_updates& of);
     static bool covers_once(std::vector<interval>& all, index_t n);
     bool collectives();
     bool fits(index_t device_memory);
@@ -266,8 +289,9 @@ private:
     std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
     std::vector<made_piece> pieces_;                          ///< by key, then by place
     std::vector<piece_range> heads_;
-    std::vector<char> activates_;                   ///< tiles that an activation writes in place
-    std::vector<std::vector<pending_sum>> pending_; ///< by tile
+    std::vector<char> activates_;                        ///< tiles that an activation writes in place
+    std::vector<std::pair<index_t, int>> contributions_; ///< by parameter: the tiles that are summed, each once
+    std::vector<std::vector<pending_sum>> pending_;      ///< by tile
     std::vector<int> clock_;
     std::vector<int> queued_; ///< place of every task among those in queues, or -1
     std::vector<std::uint64_t>
