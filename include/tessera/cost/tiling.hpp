@@ -207,23 +207,12 @@ constexpr index_t* grid_overlaps(const index_t* common, int tall, int wide, cons
 
 } // namespace detail
 
-/// How many numbers edge_times needs room for.
-template <class From, class To>
-constexpr int edge_scratch(const From& from, const To& to) {
-    int n = 0;
-    for (int k = 0; k < from.rank; ++k) {
-        n += from.pieces[k].size() * (to.pieces[k].size() + to.grids[k].size());
-    }
-    int shards = 1;
-    for (int j = 0; j < to.each.size(); ++j) {
-        shards = to.each[j].shards > shards ? to.each[j].shards : shards;
-    }
-    return n + 2 * (shards + 1);
-}
-
 /// t_X of one edge for every pair of configurations: times[i * (number of the consumer's) + j]. `from` tiles the
 /// producer's output, `to` what the consumer needs of it. Equals bytes_between(...).time(on) for default placements
 /// where nothing partial is passed on.
+///
+/// `scratch` has room for what every piece has in common with every piece and grid of the other side, and for twice as
+/// many numbers as the consumer has shards at most, and two.
 ///
 /// Shard s of both runs on device s, so what it has of its own is the same volume in both directions: forward, it
 /// receives parts * needed - own; backward, what all readers read of its piece, - own.
