@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of collective_activities.hpp.
+// Bodies of task_activities.hpp: activities of what devices sum and share: a group of updates, the messages that a
+// synchronization policy makes, with one collective for all tasks of a message, and what goes to a parameter server and
+// back.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/simulate/collective_activities.hpp"
+#include "tessera/simulate/task_activities.hpp"
 
 #include <utility>
 

@@ -101,7 +101,7 @@ private:
     /// there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a);
 
-    // ---- groups of updates, and messages: collective_activities.hpp -------------------------------------------------
+    // ---- groups of updates, and messages: collective_activities.inl -------------------------------------------------
 
     static void add_member(std::vector<int>& members, int device);
 
@@ -172,6 +172,7 @@ private:
 } // namespace tessera::simulation
 
 #ifndef TESSERA_COMPILED
+#include "tessera/simulate/collective_activities.inl"
 #include "tessera/simulate/task_activities.inl"
 #endif
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of gradients.hpp.
+// Bodies of verifier.hpp: checks that a parameter's update uses the sum of every contribution to its gradient exactly
+// once, whatever way the sum takes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/gradients.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of results.hpp.
+// Bodies of verifier.hpp: checks of what a plan makes: outputs, updates, collectives; and that it fits in memory.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/results.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

@@ -53,7 +53,7 @@ private:
     /// The samples of a micro-batch.
     interval samples_of(int micro_batch) const;
 
-    // ---- numbers are what they can be: verify/fields.hpp ------------------------------------------------------------
+    // ---- numbers are what they can be: verify/fields.inl ------------------------------------------------------------
 
     bool fields();
     bool is_made_for(const optimizer& update);
@@ -118,7 +118,7 @@ private:
     bool names_fill(int op, const tile& of, int times) const;
     static bool each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times);
 
-    // ---- computations touch their operands: verify/operands.hpp -----------------------------------------------------
+    // ---- computations touch their operands: verify/operands.inl -----------------------------------------------------
 
     bool operands();
     bool ranges_are_sound(const task& t);
@@ -164,14 +164,14 @@ private:
     bool groups_cover(Groups& known, task_kind kind);
     bool copies_are_one_parameters(const task& t);
 
-    // ---- compressed gradients are of one parameter: verify/compressed.hpp -------------------------------------------
+    // ---- compressed gradients are of one parameter: verify/compressed.inl -------------------------------------------
 
     bool compression_is_sound(const task& t);
     bool decompression_is_sound(const task& whole, const task& t);
     bool residuals_are_one();
     bool updates_take_codes();
 
-    // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
+    // ---- the parts fit together: verify/structure.inl ---------------------------------------------------------------
 
     bool structure();
     bool copy_is_complete(const task& t);
@@ -181,7 +181,7 @@ private:
     std::vector<char> gathered_tiles() const;
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
-    // ---- micro-batches add up: verify/sums.hpp ----------------------------------------------------------------------
+    // ---- micro-batches add up: verify/sums.inl ----------------------------------------------------------------------
 
     /// A gradient of a parameter that a shard makes of one micro-batch, and where it is added.
     struct contribution {
@@ -199,7 +199,7 @@ private:
     bool statistics_add_up(const std::vector<const task*>& writer);
     int micro_batches_of(int op, int step) const;
 
-    // ---- replicas keep to themselves: verify/replicas.hpp -----------------------------------------------------------
+    // ---- replicas keep to themselves: verify/replicas.inl -----------------------------------------------------------
 
     /// The samples that a replica takes its statistics of a micro-batch over.
     struct replica_samples {
@@ -215,7 +215,7 @@ private:
     bool follows_first(const task& t, const std::vector<replica_samples>& known);
     bool mixes_replicas(const task& t) const;
 
-    // ---- gradients add up: verify/gradients.hpp ---------------------------------------------------------------------
+    // ---- gradients add up: verify/gradients.inl ---------------------------------------------------------------------
 
     /// Contributions that the elements of a tile are the sum of.
     struct pending_sum {
@@ -240,7 +240,7 @@ private:
     void hold(const task& t, int which, const std::vector<int>& sum);
     bool parts_of(const task& t, std::vector<int>& sum);
 
-    // ---- nothing happens too early: verify/order.hpp ----------------------------------------------------------------
+    // ---- nothing happens too early: verify/order.inl ----------------------------------------------------------------
 
     bool deadlock();
     bool ready(int t, const std::vector<std::size_t>& next) const;
@@ -258,7 +258,7 @@ private:
     bool has_place(const tile& x) const;
     bool all_before(std::size_t a, std::size_t b) const;
 
-    // ---- what is wanted is made: verify/results.hpp -----------------------------------------------------------------
+    // ---- what is wanted is made: verify/results.inl -----------------------------------------------------------------
 
     bool results();
     bool lists_all(int tensor, tile_kind kind, int step) const;
@@ -305,6 +305,15 @@ private:
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED
+#include "tessera/plan/verify/compressed.inl"
+#include "tessera/plan/verify/fields.inl"
+#include "tessera/plan/verify/gradients.inl"
+#include "tessera/plan/verify/operands.inl"
+#include "tessera/plan/verify/order.inl"
+#include "tessera/plan/verify/replicas.inl"
+#include "tessera/plan/verify/results.inl"
+#include "tessera/plan/verify/structure.inl"
+#include "tessera/plan/verify/sums.inl"
 #include "tessera/plan/verify/verifier.inl"
 #endif
 
