@@ -46,6 +46,7 @@ using backward = ts::redistribution<ts::input_gradient_layout_of<lenet, by_hand,
 static_assert(std::is_same_v<made, ts::layout<ts::extents<64, 320>, ts::dims<ts::shards<2>, ts::shards<1>>>>);
 static_assert(forward::kind == ts::collective::all_gather && forward::bytes == 2 * 32 * 320 * sizeof(float));
 static_assert(backward::kind == ts::collective::reduce_scatter && backward::bytes == forward::bytes);
+static_assert(ts::composed<forward, ts::inverse<forward>>::bytes == 0);
 
 // What a step moves in all, which the plan below says too: in front of fc2, and to sum the gradients of the convolutions.
 template <class Producer, class Consumer>

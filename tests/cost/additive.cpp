@@ -101,6 +101,19 @@ ts::search::configuration_options everything() {
     return options;
 }
 
+/// Room for what edge_times() computes on the way.
+std::vector<index_t> edge_scratch(const ts::cost::tiling<0, 0, 0>& from, const ts::cost::tiling<0, 0, 0>& to) {
+    int n = 0;
+    for (int k = 0; k < from.rank; ++k) {
+        n += from.pieces[k].size() * (to.pieces[k].size() + to.grids[k].size());
+    }
+    int shards = 1;
+    for (const ts::cost::tiled& t : to.each.items) {
+        shards = std::max(shards, t.shards);
+    }
+    return std::vector<index_t>(static_cast<std::size_t>(n + 2 * (shards + 1)));
+}
+
 } // namespace
 
 TEST_CASE("additive: bytes over an edge are those that shards of other devices have, for any placement") {
@@ -157,33 +170,33 @@ TEST_CASE("additive: tables for all pairs equal the bytes of each pair") {
         const ts::graph g = ts::describe<mixed>(6);
         ts::search::configuration_options options = everything();
         options.uneven = uneven;
-        for_each_edge(
-            g.view(), [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
-                const auto from = ts::search::enumerate(producer, 6, options);
-                const auto to = ts::search::enumerate(consumer, 6, options);
-                ts::cost::tiling<0, 0, 0> written;
-                ts::cost::tiling<0, 0, 0> needed;
-                for (const auto& c : from) {
-                    REQUIRE(written.add(producer, producer.output(), c));
-                }
-                for (const auto& c : to) {
-                    REQUIRE(needed.add(consumer, input, c));
-                }
-                std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
-                std::vector<index_t> times(from.size() * to.size());
-                ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
-                std::vector<index_t> forward(times.size());
-                ts::cost::edge_times(written, needed, 2, false, test_machine, scratch.data(), forward.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 2, false, test_machine) == forward);
-                for (std::size_t i = 0; i < from.size(); i += 1 + i % 3) {
-                    for (std::size_t j = 0; j < to.size(); j += 1 + j % 2) {
-                        const auto bytes =
-                            ts::cost::bytes_between(producer, from[i], consumer, input, to[j], nullptr, true);
-                        REQUIRE(times[i * to.size() + j] == bytes.time(test_machine));
-                    }
-                }
-            });
+        for_each_edge(g.view(),
+                      [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
+                          const auto from = ts::search::enumerate(producer, 6, options);
+                          const auto to = ts::search::enumerate(consumer, 6, options);
+                          ts::cost::tiling<0, 0, 0> written;
+                          ts::cost::tiling<0, 0, 0> needed;
+                          for (const auto& c : from) {
+                              REQUIRE(written.add(producer, producer.output(), c));
+                          }
+                          for (const auto& c : to) {
+                              REQUIRE(needed.add(consumer, input, c));
+                          }
+                          std::vector<index_t> scratch = edge_scratch(written, needed);
+                          std::vector<index_t> times(from.size() * to.size());
+                          ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                          std::vector<index_t> forward(times.size());
+                          ts::cost::edge_times(written, needed, 2, false, test_machine, scratch.data(), forward.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 2, false, test_machine) == forward);
+                          for (std::size_t i = 0; i < from.size(); i += 1 + i % 3) {
+                              for (std::size_t j = 0; j < to.size(); j += 1 + j % 2) {
+                                  const auto bytes =
+                                      ts::cost::bytes_between(producer, from[i], consumer, input, to[j], nullptr, true);
+                                  REQUIRE(times[i * to.size() + j] == bytes.time(test_machine));
+                              }
+                          }
+                      });
     }
 }
 
@@ -194,26 +207,26 @@ TEST_CASE("additive: tables of random networks on more devices than a word has b
         const ts::graph g = test_support::random_network(seed);
         const int devices = seed % 3 == 0 ? 96 : seed % 3 == 1 ? 64 : 12;
         const ts::search::configuration_options options{.powers_of = seed % 2 == 0 ? 2 : 0, .uneven = seed % 4 > 1};
-        for_each_edge(
-            g.view(), [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
-                ts::cost::tiling<0, 0, 0> written;
-                ts::cost::tiling<0, 0, 0> needed;
-                for (const auto& c : ts::search::enumerate(producer, devices, options)) {
-                    REQUIRE(written.add(producer, producer.output(), c));
-                }
-                for (const auto& c : ts::search::enumerate(consumer, devices, options)) {
-                    REQUIRE(needed.add(consumer, input, c));
-                }
-                const std::size_t cells = written.each.items.size() * needed.each.items.size();
-                if (cells > 200'000) {
-                    return;
-                }
-                std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
-                std::vector<index_t> times(cells);
-                ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
-                ++compared;
-            });
+        for_each_edge(g.view(),
+                      [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
+                          ts::cost::tiling<0, 0, 0> written;
+                          ts::cost::tiling<0, 0, 0> needed;
+                          for (const auto& c : ts::search::enumerate(producer, devices, options)) {
+                              REQUIRE(written.add(producer, producer.output(), c));
+                          }
+                          for (const auto& c : ts::search::enumerate(consumer, devices, options)) {
+                              REQUIRE(needed.add(consumer, input, c));
+                          }
+                          const std::size_t cells = written.each.items.size() * needed.each.items.size();
+                          if (cells > 200'000) {
+                              return;
+                          }
+                          std::vector<index_t> scratch = edge_scratch(written, needed);
+                          std::vector<index_t> times(cells);
+                          ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                          ++compared;
+                      });
     }
     CHECK(compared > 60);
 }
@@ -327,7 +340,7 @@ TEST_CASE("additive: the cost of a strategy is refused when it is not legal") {
 
 TEST_CASE("additive: the compiler computes what the program computes") {
     using both = ts::search::static_baseline<networks::lenet5, 64, 2, ts::search::baseline::one_weird_trick>;
-    constexpr ts::machine on = ts::machines::p100_node<2>;
+    constexpr ts::machine on = ts::machines::p100<2>{};
     constexpr index_t by_compiler = ts::cost::total_cost(ts::describe<networks::lenet5, 64>(), both::view(), on);
     const ts::graph g = ts::describe<networks::lenet5>(64);
     CHECK(by_compiler == ts::cost::total_cost(g.view(), ts::search::one_weird_trick(g.view(), 2), on));

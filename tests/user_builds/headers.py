@@ -4,7 +4,7 @@
 
 The first line behind #pragma once includes tessera/base/begin_header.inl, the last one tessera/base/end_header.inl. Between them the macros in NAMES, which
 users' headers define, are hidden, and floating-point arithmetic is what the standard says, whatever flags the user compiles with. A header's bodies are
-in the .inl of its name, which it includes last where it is not compiled (TESSERA_COMPILED); those of each source of tessera::compiled are listed in
+in the .inl of its name, and those of a class that has many in others beside it; it includes them last where it is not compiled (TESSERA_COMPILED); those of each source of tessera::compiled are listed in
 tessera/compiled/. Says which headers lack a line; with --write puts them there, and writes both of these files, those lists, and macros.hpp here, which
 defines all of NAMES for build.py.
 """
@@ -158,7 +158,7 @@ def compiled(bodies):
 def main():
     write, wrong = "--write" in sys.argv, []
     wanted = {INCLUDE / name: text for name, text in fragments().items()} | {HERE / "macros.hpp": macros()}
-    bodies = [path for path in INCLUDE.rglob("*.inl") if path.with_suffix(".hpp").is_file()]
+    bodies = [path for path in INCLUDE.rglob("*.inl") if "\n// Bodies of " in path.read_text()]
     wanted |= compiled(bodies)
     for path in sorted([*INCLUDE.rglob("*.hpp"), *bodies]):
         text = path.read_text()

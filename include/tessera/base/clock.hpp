@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time that only grows. (<chrono> costs 0.3 s to include.)
+// Time that only grows. <chrono> takes 210 ms behind tessera.hpp (g++ 12, median of 10), and 15 MB of the compiler's
+// memory in host.hpp; what asks for the time are two functions.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

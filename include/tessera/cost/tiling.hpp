@@ -179,25 +179,40 @@ std::vector<index_t> common_with(const Grids& grids, const Pieces& pieces, const
     return all;
 }
 
-} // namespace detail
-
-/// How many numbers edge_times needs room for.
-template <class From, class To>
-constexpr int edge_scratch(const From& from, const To& to) {
-    int n = 0;
-    for (int k = 0; k < from.rank; ++k) {
-        n += from.pieces[k].size() * (to.pieces[k].size() + to.grids[k].size());
+/// What each of some intervals has in common with each of others. Returns the end of what was written.
+constexpr index_t* overlaps(const interval* a, int tall, const interval* b, int wide, index_t* to) {
+    for (int i = 0; i < tall; ++i) {
+        for (int j = 0; j < wide; ++j) {
+            const index_t lo = a[i].begin > b[j].begin ? a[i].begin : b[j].begin;
+            const index_t hi = a[i].end < b[j].end ? a[i].end : b[j].end;
+            *to++ = hi > lo ? hi - lo : 0;
+        }
     }
-    int shards = 1;
-    for (int j = 0; j < to.each.size(); ++j) {
-        shards = to.each[j].shards > shards ? to.each[j].shards : shards;
-    }
-    return n + 2 * (shards + 1);
+    return to;
 }
+
+/// Sums of that over the intervals of each grid.
+constexpr index_t* grid_overlaps(const index_t* common, int tall, int wide, const grid* grids, int count, index_t* to) {
+    for (int n = 0; n < count; ++n) {
+        for (int i = 0; i < tall; ++i) {
+            index_t sum = 0;
+            for (int j = grids[n].first; j < grids[n].first + grids[n].count; ++j) {
+                sum += common[i * wide + j];
+            }
+            *to++ = sum;
+        }
+    }
+    return to;
+}
+
+} // namespace detail
 
 /// t_X of one edge for every pair of configurations: times[i * (number of the consumer's) + j]. `from` tiles the
 /// producer's output, `to` what the consumer needs of it. Equals bytes_between(...).time(on) for default placements
 /// where nothing partial is passed on.
+///
+/// `scratch` has room for what every piece has in common with every piece and grid of the other side, and for twice as
+/// many numbers as the consumer has shards at most, and two.
 ///
 /// Shard s of both runs on device s, so what it has of its own is the same volume in both directions: forward, it
 /// receives parts * needed - own; backward, what all readers read of its piece, - own.
@@ -217,23 +232,8 @@ constexpr void edge_times(const From& from, const To& to, index_t element_bytes,
         wide[k] = to.pieces[k].size();
         tall[k] = from.pieces[k].size();
         common[k] = scratch;
-        for (int i = 0; i < tall[k]; ++i) {
-            for (int j = 0; j < wide[k]; ++j) {
-                const index_t lo = a[i].begin > b[j].begin ? a[i].begin : b[j].begin;
-                const index_t hi = a[i].end < b[j].end ? a[i].end : b[j].end;
-                *scratch++ = hi > lo ? hi - lo : 0;
-            }
-        }
-        sums[k] = scratch;
-        for (int n = 0; n < to.grids[k].size(); ++n) {
-            for (int i = 0; i < tall[k]; ++i) {
-                index_t sum = 0;
-                for (int j = g[n].first; j < g[n].first + g[n].count; ++j) {
-                    sum += common[k][i * wide[k] + j];
-                }
-                *scratch++ = sum;
-            }
-        }
+        sums[k] = scratch = detail::overlaps(a, tall[k], b, wide[k], scratch);
+        scratch = detail::grid_overlaps(common[k], tall[k], wide[k], g, to.grids[k].size(), scratch);
     }
     const int count = to.each.size();
     const int producers = from.each.size();

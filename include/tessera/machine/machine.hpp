@@ -47,8 +47,6 @@ template <int Devices>
 struct p100 : preset<p100<Devices>> {
     static constexpr machine value{Devices, 10600, 732000, 20000, 10000, 5000, 16000000000};
 };
-template <int Devices>
-inline constexpr p100<Devices> p100_node{};
 
 /// Devices threads of one host, each with vector units of its own and a share of the memory. All figures are
 /// assumptions: 60 GFLOP/s and 10 GB/s per thread, copies at 8 GB/s that start after 1 us, half a microsecond per task.

@@ -158,19 +158,8 @@ struct graph_builder {
         }
         op_node node{a, name.own, key, 0, {}, {}, -1, name.full};
         shape extents[max_inputs];
-        for (int k = 0; k < count && k < max_inputs; ++k) {
-            if (inputs[k] < 0 || inputs[k] >= tensor_count) {
-                return fail({rule::unknown_tensor, 0, -1, inputs[k], tensor_count});
-            }
-            const int producer = tensors[inputs[k]].producer;
-            if (producer >= 0 && record_of(ops[producer].attributes).facts.loss) {
-                return fail({rule::loss_has_consumer, 0, -1, 1, 0});
-            }
-            node.inputs.push_back(inputs[k]);
-            extents[k] = tensors[inputs[k]].extents;
-            if (is_too_large(extents[k])) {
-                return fail(detail::too_large(extents[k]));
-            }
+        if (!read_inputs(node, inputs, count, extents)) {
+            return -1;
         }
         if (!names_apart(record_of(a))) {
             return fail({rule::operators_share_a_name, 0, -1, 2, 1});
@@ -191,14 +180,8 @@ struct graph_builder {
         if (is_too_large(d)) {
             return fail({rule::extent_too_large, 0, -1, d.loops[0].extent, INT32_MAX});
         }
-        for (const operand& o : d.operands) {
-            const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
-            if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {
-                const rule broken = integers       ? rule::integers_into_arithmetic
-                                    : d.facts.loss ? rule::labels_do_not_fit
-                                                   : rule::numbers_are_looked_up;
-                return fail({broken, 0, -1, integers, !integers});
-            }
+        if (!types_fit(d, node)) {
+            return -1;
         }
         int earlier = previous(key, node.instance);
         if (tied_to != 0) {
@@ -226,6 +209,43 @@ struct graph_builder {
     graph built() const;
 
 private:
+    /// Notes what an operator reads, and its extents; false after a broken rule.
+    constexpr bool read_inputs(op_node& node, const int* inputs, int count, shape* extents) {
+        for (int k = 0; k < count && k < max_inputs; ++k) {
+            if (inputs[k] < 0 || inputs[k] >= tensor_count) {
+                fail({rule::unknown_tensor, 0, -1, inputs[k], tensor_count});
+                return false;
+            }
+            const int producer = tensors[inputs[k]].producer;
+            if (producer >= 0 && record_of(ops[producer].attributes).facts.loss) {
+                fail({rule::loss_has_consumer, 0, -1, 1, 0});
+                return false;
+            }
+            node.inputs.push_back(inputs[k]);
+            extents[k] = tensors[inputs[k]].extents;
+            if (is_too_large(extents[k])) {
+                fail(detail::too_large(extents[k]));
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Integers are read where integers are wanted, and numbers elsewhere; false after a broken rule.
+    constexpr bool types_fit(const description& d, const op_node& node) {
+        for (const operand& o : d.operands) {
+            const bool integers = o.kind == operand_kind::input && tensors[node.inputs[o.slot]].type == element::i32;
+            if (o.kind == operand_kind::input && integers != (o.type == element::i32)) {
+                const rule broken = integers       ? rule::integers_into_arithmetic
+                                    : d.facts.loss ? rule::labels_do_not_fit
+                                                   : rule::numbers_are_looked_up;
+                fail({broken, 0, -1, integers, !integers});
+                return false;
+            }
+        }
+        return true;
+    }
+
     /// Whether batches may be shorter than the network is described.
     constexpr bool has_any_length() const {
         bool any = false;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of collective_activities.hpp.
+// Bodies of task_activities.hpp: activities of what devices sum and share: a group of updates, the messages that a
+// synchronization policy makes, with one collective for all tasks of a message, and what goes to a parameter server and
+// back.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/simulate/collective_activities.hpp"
+#include "tessera/simulate/task_activities.hpp"
 
 #include <utility>
 
@@ -45,24 +47,8 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     }
     std::vector<int> updates;
     for (int i = first; i < first + leader.params().slices; ++i) {
-        const task& t = tasks[at(i)];
-        task_activity c;
-        c.task = i;
-        wires_.begin();
-        if (scatter >= 0) {
-            c.predecessors.push_back(scatter);
-        } else {
-            c.reads = t.reads;
-            for (int r : t.reads) {
-                const tile& x = tiles[at(r)];
-                if (x.device != t.device) {
-                    wires_.send(x.device, t.device, tile_bytes(x, t));
-                }
-            }
-        }
-        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
         updates.push_back(static_cast<int>(all.size()));
-        all.push_back(std::move(c));
+        add_slice(tiles, tasks[at(i)], i, scatter, all);
     }
     all.emplace_back(); // of copies on several devices: one device has one copy of a region at most
     all.back().what = collectives_.half(writers, bytes);
@@ -73,109 +59,144 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     all.back().count = leader.params().slices;
 }
 
-/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's
-/// own work if they add up compressed gradients; else a reduce-scatter if contributions come from several devices, each
-/// task's own work, an all-gather if they write on several. Messages follow each other on the devices that they share,
-/// in the plan's order. Returns the last task.
-TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks,
-                                                int first, std::vector<task_activity>& all) {
+TESSERA_INLINE void task_activities::add_slice(const std::vector<tile>& tiles, const task& t, int number, int scatter,
+                                               std::vector<task_activity>& all) {
+    task_activity c;
+    c.task = number;
+    wires_.begin();
+    if (scatter >= 0) {
+        c.predecessors.push_back(scatter);
+    } else {
+        c.reads = t.reads;
+        for (int r : t.reads) {
+            const tile& x = tiles[at(r)];
+            if (x.device != t.device) {
+                wires_.send(x.device, t.device, tile_bytes(x, t));
+            }
+        }
+    }
+    wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+    all.push_back(std::move(c));
+}
+
+TESSERA_INLINE task_activities::message task_activities::message_at(const std::vector<tile>& tiles,
+                                                                    const std::vector<task>& tasks, int first) {
     const task& leader = tasks[at(first)];
+    message m;
+    m.first = first;
     int last = first;
     while (last + 1 < static_cast<int>(tasks.size()) &&
            tasks[at(last + 1)].params().message == leader.params().message &&
            tasks[at(last + 1)].kind() == leader.kind()) {
         ++last;
     }
-    index_t bytes = 0;
-    bool sums = false;
-    bool shares = false;
-    std::vector<int> members;
-    task_activity scatter;
-    task_activity gather;
+    m.count = last - first + 1;
     const bool gathers = leader.kind() == task_kind::gather;     // all-gather of one parameter's slices
     const bool decodes = leader.kind() == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : bytes) + slice_bytes(tiles, t);
+        m.bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : m.bytes) + slice_bytes(tiles, t);
         const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
         for (int r : t.reads) {
             const bool travels = tiles[at(r)].kind != tile_kind::scalar;
-            sums = sums || (travels && tiles[at(r)].device != t.device);
+            m.sums = m.sums || (travels && tiles[at(r)].device != t.device);
             if (travels) {
-                add_member(members, tiles[at(r)].device);
+                add_member(m.members, tiles[at(r)].device);
             }
             if (!again) {
-                scatter.reads.push_back(r);
+                m.reads.push_back(r);
             }
         }
         const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
         for (int w : t.writes) {
-            shares = shares || tiles[at(w)].device != t.device;
-            add_member(members, tiles[at(w)].device);
+            m.shares = m.shares || tiles[at(w)].device != t.device;
+            add_member(m.members, tiles[at(w)].device);
             const bool persistent = is_persistent(tiles[at(w)].kind);
             if (!same) {
-                (persistent ? gather.overwrites : gather.writes).push_back(w);
+                (persistent ? m.overwrites : m.writes).push_back(w);
             }
         }
     }
-    const int count = last - first + 1;
-    const auto put = [&](task_activity& c) {
-        const std::size_t number = all.size();
-        c.what = collectives_.half(members, bytes);
-        c.members = members;
-        c.task = first;
-        c.count = count;
-        c.in_order = true;
-        for (const int m : members) {
-            follow(last_of_[at(m)].collective, c, number);
-        }
-        std::sort(c.predecessors.begin(), c.predecessors.end());
-        c.predecessors.erase(std::unique(c.predecessors.begin(), c.predecessors.end()), c.predecessors.end());
-        all.push_back(std::move(c));
-        return static_cast<int>(number);
-    };
-    if (gathers) {
-        gather.reads = std::move(scatter.reads);
-        if (members.size() > 1) {
-            put(gather);
-            return last;
+    return m;
+}
+
+/// Adds half of a message's exchange; returns its number.
+TESSERA_INLINE int task_activities::add_collective(task_activity c, const message& m, std::vector<task_activity>& all) {
+    const std::size_t number = all.size();
+    c.what = collectives_.half(m.members, m.bytes);
+    c.members = m.members;
+    c.task = m.first;
+    c.count = m.count;
+    c.in_order = true;
+    for (const int member : m.members) {
+        follow(last_of_[at(member)].collective, c, number);
+    }
+    std::sort(c.predecessors.begin(), c.predecessors.end());
+    c.predecessors.erase(std::unique(c.predecessors.begin(), c.predecessors.end()), c.predecessors.end());
+    all.push_back(std::move(c));
+    return static_cast<int>(number);
+}
+
+/// What a task of a message does itself, after the activity `scatter` if there is one.
+TESSERA_INLINE task_activity task_activities::own_work(const std::vector<tile>& tiles, const task& t, int number,
+                                                       int scatter, bool shares) {
+    task_activity c;
+    c.task = number;
+    c.in_order = true;
+    wires_.begin();
+    if (scatter >= 0) {
+        c.predecessors.push_back(scatter);
+    } else {
+        c.reads = t.reads;
+    }
+    for (int r : t.reads) { // norms
+        const tile& x = tiles[at(r)];
+        if (x.kind == tile_kind::scalar && x.device != t.device) {
+            wires_.send(x.device, t.device, tile_bytes(x, t));
         }
     }
-    const int before = sums ? put(scatter) : -1;
-    std::vector<int> own;
+    wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+    if (!shares) { // then what it writes is its own
+        for (int w : t.writes) {
+            (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+        }
+    }
+    return c;
+}
+
+/// The tasks of a message: an all-gather if they gather slices of a parameter; an all-gather of codes and each task's
+/// own work if they add up compressed gradients; else a reduce-scatter if contributions come from several devices, each
+/// task's own work, an all-gather if they write on several. Messages follow each other on the devices that they share,
+/// in the plan's order. Returns the last task.
+TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks,
+                                                int first, std::vector<task_activity>& all) {
+    const message m = message_at(tiles, tasks, first);
+    const int last = first + m.count - 1;
+    task_activity gather;
+    gather.writes = m.writes;
+    gather.overwrites = m.overwrites;
+    if (tasks[at(first)].kind() == task_kind::gather && m.members.size() > 1) {
+        gather.reads = m.reads;
+        add_collective(std::move(gather), m, all);
+        return last;
+    }
+    int before = -1;
+    if (m.sums) {
+        task_activity scatter;
+        scatter.reads = m.reads;
+        before = add_collective(std::move(scatter), m, all);
+    }
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[at(i)];
-        if (t.kind() != task_kind::update && sums && shares) {
+        if (t.kind() != task_kind::update && m.sums && m.shares) {
             continue; // sums on its way
         }
-        task_activity c;
-        c.task = i;
-        c.in_order = true;
-        wires_.begin();
-        if (before >= 0) {
-            c.predecessors.push_back(before);
-        } else {
-            c.reads = t.reads;
-        }
-        for (int r : t.reads) { // norms
-            const tile& x = tiles[at(r)];
-            if (x.kind == tile_kind::scalar && x.device != t.device) {
-                wires_.send(x.device, t.device, tile_bytes(x, t));
-            }
-        }
-        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
-        if (!shares) { // then what it writes is its own
-            for (int w : t.writes) {
-                (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
-            }
-        }
-        own.push_back(static_cast<int>(all.size()));
-        all.push_back(std::move(c));
+        gather.predecessors.push_back(static_cast<int>(all.size()));
+        all.push_back(own_work(tiles, t, i, before, m.shares));
     }
-    if (shares) {
-        gather.predecessors = own;
+    if (m.shares) {
         gather.in_part = true; // of a sum that several messages make
-        put(gather);
+        add_collective(std::move(gather), m, all);
     }
     return last;
 }
@@ -212,6 +233,41 @@ TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int
     return r.latency;
 }
 
+/// What other devices push to the one of a task; norms by themselves.
+TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pushed_to(const std::vector<tile>& tiles,
+                                                                                     const task& t) {
+    std::vector<device_tiles> pushed;
+    for (int r : t.reads) {
+        const tile& x = tiles[at(r)];
+        if (x.device == t.device) {
+            continue;
+        }
+        std::size_t k = 0;
+        while (k < pushed.size() && (pushed[k].first != x.device || x.kind == tile_kind::scalar)) {
+            ++k;
+        }
+        k == pushed.size() ? pushed.push_back({x.device, {r}}) : pushed[k].second.push_back(r);
+    }
+    return pushed;
+}
+
+/// What other devices pull from the one of a task.
+TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pulled_from(const std::vector<tile>& tiles,
+                                                                                       const task& t) {
+    std::vector<device_tiles> pulled;
+    for (int w : t.writes) {
+        const int device = tiles[at(w)].device;
+        std::size_t k = 0;
+        while (k < pulled.size() && pulled[k].first != device) {
+            ++k;
+        }
+        if (device != t.device) {
+            k == pulled.size() ? pulled.push_back({device, {w}}) : pulled[k].second.push_back(w);
+        }
+    }
+    return pulled;
+}
+
 /// What a server does for a slice: every other member's push, the update, and a pull for every other copy. Pushes of
 /// one member follow each other in the plan's order, and so do a server's pulls; out of a queue each goes when the
 /// lanes are free, the most urgent first.
@@ -237,20 +293,12 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         }
         way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.predecessors));
     };
-    std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
     for (int r : t.reads) {
-        const tile& x = tiles[at(r)];
-        if (x.device == t.device) {
+        if (tiles[at(r)].device == t.device) {
             own.reads.push_back(r);
-            continue;
         }
-        std::size_t k = 0;
-        while (k < pushed.size() && (pushed[k].first != x.device || x.kind == tile_kind::scalar)) {
-            ++k;
-        }
-        k == pushed.size() ? pushed.push_back({x.device, {r}}) : pushed[k].second.push_back(r);
     }
-    for (const auto& [device, what] : pushed) {
+    for (const auto& [device, what] : pushed_to(tiles, t)) {
         push(device, what);
     }
     wires_.begin();
@@ -275,18 +323,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         }
     }
     all.push_back(std::move(own));
-    std::vector<std::pair<int, std::vector<int>>> pulled; // by device
-    for (int w : t.writes) {
-        const int device = tiles[at(w)].device;
-        std::size_t k = 0;
-        while (k < pulled.size() && pulled[k].first != device) {
-            ++k;
-        }
-        if (device != t.device) {
-            k == pulled.size() ? pulled.push_back({device, {w}}) : pulled[k].second.push_back(w);
-        }
-    }
-    for (const auto& [device, what] : pulled) {
+    for (const auto& [device, what] : pulled_from(tiles, t)) {
         index_t bytes = 0;
         for (int w : what) {
             bytes += tile_bytes(tiles[at(w)], t);

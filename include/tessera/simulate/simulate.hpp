@@ -5,7 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/late_sums.hpp"
-#include "tessera/simulate/collective_activities.hpp"
+#include "tessera/simulate/task_activities.hpp"
 #include "tessera/simulate/timeline.hpp"
 
 namespace tessera::simulation {

@@ -101,7 +101,7 @@ private:
     /// there.
     void add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a);
 
-    // ---- groups of updates, and messages: collective_activities.hpp -------------------------------------------------
+    // ---- groups of updates, and messages: collective_activities.inl -------------------------------------------------
 
     static void add_member(std::vector<int>& members, int device);
 
@@ -119,8 +119,33 @@ private:
     bool is_exchange(const task& t) const;
     void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                    std::vector<task_activity>& all);
+    /// Adds an update of its own slice; what it reads comes with the activity `scatter`, or, without one (-1), from
+    /// where it is.
+    void add_slice(const std::vector<tile>& tiles, const task& t, int number, int scatter,
+                   std::vector<task_activity>& all);
+
+    /// The tasks of a message, and what they read and write together.
+    struct message {
+        int first = 0;
+        int count = 1;
+        index_t bytes = 0;
+        bool sums = false;        ///< contributions come from several devices
+        bool shares = false;      ///< it writes on several
+        std::vector<int> members; ///< devices
+        std::vector<int> reads;
+        std::vector<int> writes;
+        std::vector<int> overwrites; ///< persistent tiles
+    };
+    static message message_at(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first);
     int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                     std::vector<task_activity>& all);
+    int add_collective(task_activity c, const message& m, std::vector<task_activity>& all);
+    task_activity own_work(const std::vector<tile>& tiles, const task& t, int number, int scatter, bool shares);
+
+    /// Tiles of one device, or on their way from or to it.
+    using device_tiles = std::pair<int, std::vector<int>>;
+    static std::vector<device_tiles> pushed_to(const std::vector<tile>& tiles, const task& t);
+    static std::vector<device_tiles> pulled_from(const std::vector<tile>& tiles, const task& t);
     int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,
                    std::vector<task_activity>& all);
     index_t add_hops(task_activity& c, int from, int to, index_t bytes, int& last, std::vector<task_activity>& all,
@@ -147,6 +172,7 @@ private:
 } // namespace tessera::simulation
 
 #ifndef TESSERA_COMPILED
+#include "tessera/simulate/collective_activities.inl"
 #include "tessera/simulate/task_activities.inl"
 #endif
 

@@ -4,6 +4,7 @@
 #include "tessera/backend/host/op/formula_steps.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
 #include "tessera/op/expression/compose.hpp"
+#include "tessera/op/library.hpp"
 #include "tessera/op/losses.hpp"
 
 #include <doctest/doctest.h>

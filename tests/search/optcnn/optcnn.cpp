@@ -54,7 +54,7 @@ void check_never_worse(ts::index_t batch, const ts::machine& on) {
 } // namespace
 
 TEST_CASE("optcnn: equals exhaustive search") {
-    check_exact<networks::lenet5>(64, ts::machines::p100_node<4>);
+    check_exact<networks::lenet5>(64, ts::machines::p100<4>{});
     check_exact<networks::lenet5>(64, slow(2));
     check_exact<networks::small_convnet>(64, slow(2));
     check_exact<branching>(4, slow(2));

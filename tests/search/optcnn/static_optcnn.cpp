@@ -44,6 +44,6 @@ TEST_CASE("static_optcnn: the compiler finds what the program finds") {
     check_same<ts::search::static_optcnn<networks::lenet5, 4096, ts::machines::p100<2>>>();
     check_same<
         ts::search::static_optcnn<residual, 4096, ts::machines::p100<3>>>(); // uneven shards, and an edge elimination
-    constexpr auto found = ts::search::optcnn<networks::mlp, 256>(ts::machines::p100_node<8>);
+    constexpr auto found = ts::search::optcnn<networks::mlp, 256>(ts::machines::p100<8>{});
     check_same<std::remove_const_t<decltype(found)>>();
 }

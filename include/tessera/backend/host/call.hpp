@@ -58,7 +58,8 @@ struct job {
     /// Before it is timed by itself: writes into its workspace what forward would have left there, where others than
     /// such numbers lead astray.
     virtual void stand_alone() {}
-    /// In the words of the operator table (op/table.hpp).
+    /// In the words of the operator table (op/table.hpp), which are a page of the documentation: tests hold them against
+    /// this.
     virtual const char* computed_by() const { return "own kernel"; }
 };
 

@@ -68,6 +68,31 @@ std::vector<float> moved(const weight_move& m, const tensor_files& file, const s
 /// "conv1/weight, fc1/bias and 3 more"
 std::string some_of(const std::vector<std::string>& names);
 
+/// Whether a tensor is called like one of the layer's; of every layer where `layer` is empty.
+bool is_of(const std::string& name, const std::string& layer);
+
+/// Which tensors of a file go to which parameters of a network.
+class weight_matches {
+public:
+    weight_matches(const graph_view& g, const std::string& path, const tensor_files& file, const weights_of& which);
+
+    loaded_weights found;
+    std::vector<weight_move> moves; ///< in the order of parameters; a mean is followed by its variance
+
+private:
+    void match(int parameter, const std::string& name, const std::string& own_path);
+    void require_fit(const weight_move& m, const shape& extents) const;
+    void require_layer() const;
+    void require_some() const;
+
+    const graph_view& g_;
+    const std::string& path_; ///< of the file
+    const tensor_files& file_;
+    const weights_of& which_;
+    std::vector<std::string> wanted_; ///< every parameter, by what the file would call it
+    std::set<std::string> used_;      ///< tensors
+};
+
 } // namespace detail
 
 /// Sets the parameters that a safetensors file, all files of a folder together (a checkpoint's, a foreign model's in
@@ -87,93 +112,8 @@ loaded_weights load_weights(Session& s, const std::string& path, const weights_o
     const detail::tensor_files file(path, where.paths);
     where.require_index(file);
     const graph_view g = s.graph_of();
-    const network_paths paths = paths_of(g);
-    const std::string& called = which.called.empty() ? which.layer : which.called;
-    const auto is_of = [](const std::string& name, const std::string& layer) {
-        return layer.empty() || name == layer ||
-               (name.starts_with(layer) && (name[layer.size()] == '/' || name[layer.size()] == '.'));
-    };
-    loaded_weights found;
-    std::vector<detail::weight_move> moves;
-    std::set<std::string> used;
-    std::vector<std::string> wanted;
-    for (int p = 0; p < g.parameter_count; ++p) {
-        const shape& extents = g.parameters[p].extents;
-        if (!(which.layer.empty() || paths.parameter(p) == which.layer ||
-              paths.parameter(p).starts_with(which.layer + "/"))) {
-            continue;
-        }
-        const std::string name = called + paths.parameter(p).substr(which.layer.size()); // in the file
-        std::size_t rows = 0;
-        std::string first;
-        for (const detail::weight_place& place : detail::places_of(name, which.names)) {
-            detail::weight_move m{p, {}, place.row, place.rule, false};
-            for (const std::string& tensor : place.names) {
-                m.tensor = m.tensor.empty() && file.extents_of(tensor) != nullptr ? tensor : m.tensor;
-            }
-            first = first.empty() ? place.names[0] : first;
-            if (m.tensor.empty()) {
-                continue;
-            }
-            m.transposed = place.rule != nullptr && place.rule->transposed && extents.rank == 2 && place.row < 0;
-            const std::vector<std::int64_t> needed = detail::extents_wanted(m, extents);
-            const std::vector<std::int64_t>& has = *file.extents_of(m.tensor);
-            if (!detail::fits(has, needed, m, extents)) {
-                std::string text = "tessera: '" + path;
-                text += "': " + m.tensor;
-                text += " is " + detail::shown(has);
-                text += ", and the network's is " + detail::shown(detail::extents_in_file(extents));
-                text += m.transposed ? ", of which a transposed one is wanted" : "";
-                if (m.rule != nullptr && m.rule->rows > 0) {
-                    text += ", from rows " + std::to_string(m.rule->first) + " to " +
-                            std::to_string(m.rule->first + m.rule->rows - 1);
-                } else if (!m.transposed && has.size() == 2 && needed.size() == 2 && has[0] == needed[1] &&
-                           has[1] == needed[0]) {
-                    text += "; a file with transposed weights wants a name with {.transposed = true}";
-                }
-                throw error(text);
-            }
-            if (const std::string* const type = file.other_type_of(m.tensor); type != nullptr) {
-                std::string text = "tessera: '" + path;
-                text += "': " + m.tensor;
-                text += " is of " + *type;
-                throw error(text + ", and parameters are read from F64, F32, F16 and BF16");
-            }
-            used.insert(m.tensor);
-            rows += place.row < 0 ? 2 : 1;
-            found.matched.push_back(m.tensor);
-            moves.push_back(std::move(m));
-            if (place.row < 0) {
-                break;
-            }
-        }
-        if (rows == 1) {
-            throw error("tessera: '" + path + "' has one of the running mean and variance of " + paths.parameter(p) +
-                        ", '" + found.matched.back() + "', and not the other");
-        }
-        wanted.push_back(first);
-        if (rows == 0) {
-            found.missing.push_back(first);
-        }
-    }
-    if (!which.layer.empty() && (wanted.empty() || !found.missing.empty())) {
-        std::string text = "tessera: '" + path;
-        text += wanted.empty() ? "': the network has no parameter of the layer '" + which.layer
-                               : "' has no tensor '" + found.missing[0];
-        throw error(text + "'; give the layer's path, and with `called` what the file calls it");
-    }
-    for (const std::string& name : file.names()) {
-        if (used.count(name) == 0 && is_of(name, called)) {
-            found.unexpected.push_back(name);
-        }
-    }
-    if (moves.empty()) {
-        throw error("tessera: no tensor of '" + path + "' is called like a parameter of the network: 0 of its " +
-                    std::to_string(wanted.size()) + " parameters were found, and " +
-                    std::to_string(found.unexpected.size()) + " tensors are of none. The network has " +
-                    detail::some_of(wanted) + ", the file " + detail::some_of(found.unexpected) +
-                    "; say with `names` what it calls the layers");
-    }
+    detail::weight_matches matches(g, path, file, which);
+    const std::vector<detail::weight_move>& moves = matches.moves;
     for (std::size_t i = 0; i < moves.size(); ++i) {
         const shape& extents = g.parameters[moves[i].parameter].extents;
         std::vector<float> numbers = detail::moved(moves[i], file, extents);
@@ -183,7 +123,7 @@ loaded_weights load_weights(Session& s, const std::string& path, const weights_o
         }
         s.set_parameter(moves[i].parameter, numbers); // before the first step also where its average begins
     }
-    return found;
+    return std::move(matches.found);
 }
 template <class Net, class B>
 loaded_weights load_weights(trainer<Net, B>& t, const std::string& path, const weights_of& which = {}) {

@@ -22,6 +22,15 @@ view with_number(call& c, const std::string& type, const view& v, double x, bool
 
 bool with_normal(call& c, const std::string& type);
 
+/// Of a tensor and a constant, which is input `k`.
+void with_constant(call& c, const std::string& type, std::size_t k);
+
+/// x times a constant, and what is then added to it: gamma x + beta.
+void times_constant(call& c, const view& v, const constant& fixed);
+
+/// Of two tensors.
+void of_tensors(call& c, const std::string& type);
+
 /// Add, Sub, Mul, Div, Pow, Min and Max of two inputs.
 void binary(call& c);
 

@@ -88,67 +88,59 @@ TESSERA_INLINE bool with_normal(call& c, const std::string& type) {
     return true;
 }
 
-TESSERA_INLINE void binary(call& c) {
-    const std::string& type = c.n.type;
-    if (c.in.size() == 1) {
-        c.give(c.data(0));
+TESSERA_INLINE void times_constant(call& c, const view& v, const constant& fixed) {
+    parameter_source term;
+    constant beta;
+    const auto one = std::find_if(fixed.extents.begin(), fixed.extents.end(), [](index_t e) { return e > 1; });
+    const auto from_right = static_cast<int>(fixed.extents.end() - one);
+    const bool has_beta = static_cast<index_t>(fixed.size()) == *one && take_bias(c, from_right, *one, term);
+    if (has_beta) {
+        beta = {{*one}, false, term.numbers, {}, term.from};
+    }
+    c.give(channel_affine(c, v, &fixed, has_beta ? &beta : nullptr));
+}
+
+TESSERA_INLINE void with_constant(call& c, const std::string& type, std::size_t k) {
+    const view& v = c.data(1 - k);
+    double x = 0;
+    if (c.is_number(k, x) && c.fixed(k).rank() <= v.rank()) {
+        c.give(with_number(c, type, v, x, k == 0));
         return;
     }
-    c.require(c.in.size() == 2, "it has more than two inputs");
-    if (with_normal(c, type)) {
+    const constant& fixed = c.fixed(k);
+    if (type == "Add" && is_causal_mask(fixed)) {
+        value masked;
+        masked.is = value::kind::causal;
+        masked.v = v;
+        c.give(masked);
         return;
     }
-    for (const std::size_t k : {0U, 1U}) {
-        if (!c.is_constant(k)) {
-            continue;
-        }
-        const view& v = c.data(1 - k);
-        double x = 0;
-        if (c.is_number(k, x) && c.fixed(k).rank() <= v.rank()) {
-            c.give(with_number(c, type, v, x, k == 0));
-            return;
-        }
-        const constant& fixed = c.fixed(k);
-        if (type == "Add" && is_causal_mask(fixed)) {
-            value masked;
-            masked.is = value::kind::causal;
-            masked.v = v;
-            c.give(masked);
-            return;
-        }
-        if (type == "Mul") {
-            parameter_source term; // gamma x + beta
-            constant beta;
-            const auto one = std::find_if(fixed.extents.begin(), fixed.extents.end(), [](index_t e) { return e > 1; });
-            const auto from_right = static_cast<int>(fixed.extents.end() - one);
-            const bool has_beta = static_cast<index_t>(fixed.size()) == *one && take_bias(c, from_right, *one, term);
-            if (has_beta) {
-                beta = {{*one}, false, term.numbers, {}, term.from};
-            }
-            c.give(channel_affine(c, v, &fixed, has_beta ? &beta : nullptr));
-            return;
-        }
-        c.require(type == "Add" || type == "Sub" || (type == "Div" && k == 1),
-                  "one of its inputs is a constant that is no number");
-        constant turned = fixed;
-        turned.name = type == "Add" ? fixed.name : "";
-        c.require(!turned.whole, "one of its inputs is of integers");
-        for (float& y : turned.numbers) {
-            y = type == "Sub" && k == 1 ? -y : type == "Div" ? 1 / y : y;
-        }
-        if (type == "Div") {
-            c.give(channel_affine(c, v, &turned, nullptr));
-            return;
-        }
-        const view left = type == "Sub" && k == 0 ? applied(c, v, op_kind::negate, ".negate") : v;
-        std::size_t several = 0;
-        for (const index_t e : turned.extents) {
-            several += e > 1 ? 1 : 0;
-        }
-        const bool of_channels = several == 1 && left.rank() >= 4 && left.samples() == 0;
-        c.give(of_channels ? channel_affine(c, left, nullptr, &turned) : add_table(c, left, turned));
+    if (type == "Mul") {
+        times_constant(c, v, fixed);
         return;
     }
+    c.require(type == "Add" || type == "Sub" || (type == "Div" && k == 1),
+              "one of its inputs is a constant that is no number");
+    constant turned = fixed;
+    turned.name = type == "Add" ? fixed.name : "";
+    c.require(!turned.whole, "one of its inputs is of integers");
+    for (float& y : turned.numbers) {
+        y = type == "Sub" && k == 1 ? -y : type == "Div" ? 1 / y : y;
+    }
+    if (type == "Div") {
+        c.give(channel_affine(c, v, &turned, nullptr));
+        return;
+    }
+    const view left = type == "Sub" && k == 0 ? applied(c, v, op_kind::negate, ".negate") : v;
+    std::size_t several = 0;
+    for (const index_t e : turned.extents) {
+        several += e > 1 ? 1 : 0;
+    }
+    const bool of_channels = several == 1 && left.rank() >= 4 && left.samples() == 0;
+    c.give(of_channels ? channel_affine(c, left, nullptr, &turned) : add_table(c, left, turned));
+}
+
+TESSERA_INLINE void of_tensors(call& c, const std::string& type) {
     const view x = c.data(0);
     const view y = c.data(1);
     if (type == "Mul") { // x sigmoid(x)
@@ -168,6 +160,23 @@ TESSERA_INLINE void binary(call& c) {
                     : type == "Div" ? op_kind::divide
                     : type == "Min" ? op_kind::minimum
                                     : op_kind::maximum));
+}
+
+TESSERA_INLINE void binary(call& c) {
+    const std::string& type = c.n.type;
+    if (c.in.size() == 1) {
+        c.give(c.data(0));
+        return;
+    }
+    c.require(c.in.size() == 2, "it has more than two inputs");
+    if (with_normal(c, type)) {
+        return;
+    }
+    if (c.is_constant(0) || c.is_constant(1)) {
+        with_constant(c, type, c.is_constant(0) ? 0 : 1);
+    } else {
+        of_tensors(c, type);
+    }
 }
 
 TESSERA_INLINE void sum(call& c) {

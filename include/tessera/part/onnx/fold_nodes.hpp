@@ -5,6 +5,8 @@
 
 #include "tessera/part/onnx/fold_shapes.hpp"
 
+#include <optional>
+
 namespace tessera::onnx {
 
 namespace folding {
@@ -21,6 +23,15 @@ constant where(const call& c);
 
 /// Rows of a constant that are replaced.
 constant scatter(const call& c);
+
+/// Numbers computed of numbers; nothing if the node is another.
+std::optional<constant> arithmetic(const call& c, const constant& x);
+
+/// Numbers in other places or of another shape; nothing if the node is another.
+std::optional<constant> rearranged(const call& c, const constant& x);
+
+/// What is made of a shape or chosen by other constants; nothing if the node is another.
+std::optional<constant> assembled(const call& c, const constant& x);
 
 } // namespace folding
 

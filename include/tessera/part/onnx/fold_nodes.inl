@@ -119,6 +119,97 @@ TESSERA_INLINE constant scatter(const call& c) {
     return out;
 }
 
+TESSERA_INLINE std::optional<constant> arithmetic(const call& c, const constant& x) {
+    const std::string& type = c.n.type;
+    if (const int which = binary_of(type); which >= 0) {
+        c.require(c.in.size() == 2, "it has not two inputs");
+        return binary(which, x, c.fixed(1));
+    }
+    if (const auto function = unary_of(type)) {
+        constant y = x;
+        y.name.clear();
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const double r = function(x.at(i));
+            c.require(!y.whole || std::abs(r) < 9e15, "an integer is too large");
+            if (y.whole) {
+                y.integers[i] = static_cast<std::int64_t>(r);
+            } else {
+                y.numbers[i] = static_cast<float>(r);
+            }
+        }
+        return y;
+    }
+    if (type == "Cast") {
+        return cast(x, static_cast<data_type>(c.integer("to", 0)));
+    }
+    if (type == "ReduceProd") {
+        c.require(x.whole && x.rank() == 1, "it is no product of a list of integers");
+        std::int64_t all = 1;
+        for (const std::int64_t i : x.integers) {
+            all = binary_integers(2, all, i);
+        }
+        return integers_of({all}, c.integer("keepdims", 1) != 0);
+    }
+    return std::nullopt;
+}
+
+TESSERA_INLINE std::optional<constant> rearranged(const call& c, const constant& x) {
+    const std::string& type = c.n.type;
+    if (type == "Slice") {
+        return slice(x, slices_of(c, x.extents));
+    }
+    if (type == "Squeeze") {
+        return of_extents(x, squeezed(c, x.extents));
+    }
+    if (type == "Unsqueeze") {
+        return of_extents(x, unsqueezed(c, x.extents));
+    }
+    if (type == "Flatten") {
+        return of_extents(x, flattened(c, x.extents));
+    }
+    if (type == "Reshape") {
+        return of_extents(x, said_extents(c.list(1), x.extents, c.integer("allowzero", 0) != 0));
+    }
+    if (type == "Transpose") {
+        return transposed_constant(x, order_of(c, x.rank()));
+    }
+    if (type == "Trilu") {
+        return trilu(c);
+    }
+    if (type == "Expand") {
+        std::vector<index_t> out = broadcast_extents(x.extents, c.list(1));
+        // What is the same for every sample stays one.
+        if (!out.empty() && out[0] == c.t.samples && (out.size() > x.extents.size() || x.extents[0] == 1)) {
+            out[0] = 1;
+        }
+        return broadcast_constant(x, out);
+    }
+    return std::nullopt;
+}
+
+TESSERA_INLINE std::optional<constant> assembled(const call& c, const constant& x) {
+    const std::string& type = c.n.type;
+    if (type == "Gather") {
+        return gather(x, c.fixed(1), c.axis(c.integer("axis", 0), x.rank()));
+    }
+    if (type == "Concat") {
+        return concat(c, c.axis(c.integer("axis", 0), x.rank()));
+    }
+    if (type == "Range") {
+        return range(c);
+    }
+    if (type == "ConstantOfShape") {
+        return constant_of_shape(c);
+    }
+    if (type == "ScatterND") {
+        return scatter(c);
+    }
+    if (type == "Where") {
+        return where(c);
+    }
+    return std::nullopt;
+}
+
 } // namespace tessera::onnx::folding
 
 namespace tessera::onnx {
@@ -142,73 +233,18 @@ TESSERA_INLINE bool fold(call& c) {
     if (c.in.empty() || !c.is_constant(0)) {
         return false;
     }
-    const constant& x = c.fixed(0);
-    const int which = binary_of(type);
-    if (which >= 0) {
-        c.require(c.in.size() == 2, "it has not two inputs");
-        c.give(c.t.hold(binary(which, x, c.fixed(1))));
-    } else if (const auto function = unary_of(type)) {
-        constant y = x;
-        y.name.clear();
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            const double r = function(x.at(i));
-            c.require(!y.whole || std::abs(r) < 9e15, "an integer is too large");
-            if (y.whole) {
-                y.integers[i] = static_cast<std::int64_t>(r);
-            } else {
-                y.numbers[i] = static_cast<float>(r);
-            }
-        }
-        c.give(c.t.hold(std::move(y)));
-    } else if (type == "Identity") {
+    if (type == "Identity") {
         c.give(c.in[0]); // the same constant, so that parameters are shared
-    } else if (type == "Cast") {
-        c.give(c.t.hold(cast(x, static_cast<data_type>(c.integer("to", 0)))));
-    } else if (type == "Gather") {
-        c.give(c.t.hold(gather(x, c.fixed(1), c.axis(c.integer("axis", 0), x.rank()))));
-    } else if (type == "Concat") {
-        c.give(c.t.hold(concat(c, c.axis(c.integer("axis", 0), x.rank()))));
-    } else if (type == "Slice") {
-        c.give(c.t.hold(slice(x, slices_of(c, x.extents))));
-    } else if (type == "Range") {
-        c.give(c.t.hold(range(c)));
-    } else if (type == "Squeeze") {
-        c.give(c.t.hold(of_extents(x, squeezed(c, x.extents))));
-    } else if (type == "Unsqueeze") {
-        c.give(c.t.hold(of_extents(x, unsqueezed(c, x.extents))));
-    } else if (type == "Flatten") {
-        c.give(c.t.hold(of_extents(x, flattened(c, x.extents))));
-    } else if (type == "Reshape") {
-        c.give(c.t.hold(of_extents(x, said_extents(c.list(1), x.extents, c.integer("allowzero", 0) != 0))));
-    } else if (type == "Transpose") {
-        constant y = transposed_constant(x, order_of(c, x.rank()));
-        c.give(c.t.hold(std::move(y)));
-    } else if (type == "Expand") {
-        std::vector<index_t> out = broadcast_extents(x.extents, c.list(1));
-        // What is the same for every sample stays one.
-        if (!out.empty() && out[0] == c.t.samples && (out.size() > x.extents.size() || x.extents[0] == 1)) {
-            out[0] = 1;
-        }
-        c.give(c.t.hold(broadcast_constant(x, out)));
-    } else if (type == "ConstantOfShape") {
-        c.give(c.t.hold(constant_of_shape(c)));
-    } else if (type == "Trilu") {
-        c.give(c.t.hold(trilu(c)));
-    } else if (type == "ScatterND") {
-        c.give(c.t.hold(scatter(c)));
-    } else if (type == "Where") {
-        c.give(c.t.hold(where(c)));
-    } else if (type == "ReduceProd") {
-        c.require(x.whole && x.rank() == 1, "it is no product of a list of integers");
-        std::int64_t all = 1;
-        for (const std::int64_t i : x.integers) {
-            all = binary_integers(2, all, i);
-        }
-        c.give(c.t.hold(integers_of({all}, c.integer("keepdims", 1) != 0)));
-    } else {
-        return false;
+        return true;
     }
-    return true;
+    const constant& x = c.fixed(0);
+    for (const auto folded : {arithmetic, rearranged, assembled}) {
+        if (std::optional<constant> made = folded(c, x)) {
+            c.give(c.t.hold(std::move(*made)));
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace tessera::onnx

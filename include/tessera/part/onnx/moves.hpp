@@ -18,6 +18,22 @@ void reshape(call& c);
 
 inline void transpose(call& c) { c.give(c.data(0).permuted(folding::order_of(c, c.data(0).rank()))); }
 
+/// The inputs of a Concat: tensors, and constants beside them, which are zeros to which the constants are then added.
+struct joined_inputs {
+    std::vector<view> tensors;
+    std::vector<index_t> places; ///< where each tensor begins
+    std::vector<std::pair<index_t, const constant*>> fixed;
+    index_t total = 0;
+};
+
+joined_inputs inputs_to_join(const call& c, int rank, int axis);
+
+/// A constant beside a tensor, from `first` on along an axis, as a table of those extents that is zero elsewhere.
+constant table_beside(const call& c, const constant& x, const std::vector<index_t>& extents, int axis, index_t first);
+
+/// Joins whole tensors; an operator reads at most 8.
+int join(call& c, std::vector<int> reads, int axis);
+
 void concat(call& c);
 
 void split(call& c);

@@ -79,83 +79,55 @@ TESSERA_INLINE void reshape(call& c) {
     give_reshaped(c, v, folding::said_extents(said, have, true));
 }
 
-TESSERA_INLINE void concat(call& c) {
-    int rank = 0;
-    for (const value& v : c.in) {
-        rank = v.is == value::kind::data ? v.v.rank() : rank;
-    }
-    c.require(rank > 0, "none of its inputs is computed of the model's inputs");
-    const int axis = c.axis(c.integer("axis", 0), rank);
-    // Constants beside tensors are zeros to which they are then added.
-    std::vector<view> tensors;
-    std::vector<index_t> places;
-    std::vector<std::pair<index_t, const constant*>> fixed;
-    index_t total = 0;
+TESSERA_INLINE joined_inputs inputs_to_join(const call& c, int rank, int axis) {
+    joined_inputs x;
     for (std::size_t k = 0; k < c.in.size(); ++k) {
         if (c.is_constant(k)) {
-            const constant& x = c.fixed(k);
-            c.require(x.rank() == rank && !x.whole,
+            const constant& fixed = c.fixed(k);
+            c.require(fixed.rank() == rank && !fixed.whole,
                       "a constant beside its tensors has another number of dimensions, or is of integers");
-            fixed.emplace_back(total, &x);
-            total += x.extents[static_cast<std::size_t>(axis)];
+            x.fixed.emplace_back(x.total, &fixed);
+            x.total += fixed.extents[static_cast<std::size_t>(axis)];
             continue;
         }
-        tensors.push_back(c.data(k));
-        c.require(tensors.back().rank() == rank, "its inputs have different numbers of dimensions");
-        places.push_back(total);
-        total += tensors.back().extent(axis);
+        x.tensors.push_back(c.data(k));
+        c.require(x.tensors.back().rank() == rank, "its inputs have different numbers of dimensions");
+        x.places.push_back(x.total);
+        x.total += x.tensors.back().extent(axis);
     }
-    const std::vector<int> order = samples_first(c, tensors[0]);
-    const std::vector<int> back = inverse_of(order);
-    const int at = back[static_cast<std::size_t>(axis)];
-    c.require(at != 0, "it joins samples");
-    std::vector<int> reads;
-    for (view& v : tensors) {
-        c.require(v.samples() == order[0], "the samples of its inputs are different dimensions");
-        reads.push_back(c.t.w.whole(v.permuted(order), c.name).node);
+    return x;
+}
+
+TESSERA_INLINE constant table_beside(const call& c, const constant& x, const std::vector<index_t>& extents, int axis,
+                                     index_t first) {
+    constant table;
+    table.extents = extents;
+    table.numbers.assign(static_cast<std::size_t>(elements_of(table.extents, most_elements(0))), 0.0F);
+    index_walk walk(table.extents);
+    std::vector<index_t> part = table.extents;
+    part[static_cast<std::size_t>(axis)] = x.extents[static_cast<std::size_t>(axis)];
+    for (std::size_t d = 0; d < part.size(); ++d) {
+        c.require(x.extents[d] == part[d] || x.extents[d] == 1,
+                  "a constant beside its tensor is not of the shape of one sample");
     }
-    if (!fixed.empty()) {
-        c.require(tensors.size() == 1, "constants stand between its tensors");
-        op::pad_attributes own;
-        own.before[at] = places[0];
-        own.after[at] = total - places[0] - tensors[0].extent(axis);
-        view padded =
-            c.t.w.add(c.name + ".pad", attributes_of(op_kind::pad, own), std::vector<int>{reads[0]}).permuted(back);
-        for (const auto& [first, x] : fixed) {
-            constant table;
-            table.extents = padded.extents();
-            table.extents[static_cast<std::size_t>(order[0])] = 1;
-            table.numbers.assign(static_cast<std::size_t>(elements_of(table.extents, most_elements(0))), 0.0F);
-            index_walk walk(table.extents);
-            std::vector<index_t> part = table.extents;
-            part[static_cast<std::size_t>(axis)] = x->extents[static_cast<std::size_t>(axis)];
+    for (float& y : table.numbers) {
+        const index_t i = walk.at(static_cast<std::size_t>(axis)) - first;
+        if (i >= 0 && i < part[static_cast<std::size_t>(axis)]) {
+            index_t place = 0;
             for (std::size_t d = 0; d < part.size(); ++d) {
-                c.require(x->extents[d] == part[d] || x->extents[d] == 1,
-                          "a constant beside its tensor is not of the shape of one sample");
+                const index_t own_index = static_cast<int>(d) == axis ? i : walk.at(d);
+                place = place * x.extents[d] + (x.extents[d] == 1 ? 0 : own_index);
             }
-            for (float& y : table.numbers) {
-                const index_t i = walk.at(static_cast<std::size_t>(axis)) - first;
-                if (i >= 0 && i < part[static_cast<std::size_t>(axis)]) {
-                    index_t place = 0;
-                    for (std::size_t d = 0; d < part.size(); ++d) {
-                        const index_t own_index = static_cast<int>(d) == axis ? i : walk.at(d);
-                        place = place * x->extents[d] + (x->extents[d] == 1 ? 0 : own_index);
-                    }
-                    y = x->numbers[static_cast<std::size_t>(place)];
-                }
-                walk.next();
-            }
-            table.name = x->name;
-            if (!x->name.empty()) {
-                c.t.note("the initializer " + x->name +
-                         " is beside a tensor: a table that is zero elsewhere is added and trained");
-            }
-            padded = add_table(c, padded, table);
+            y = x.numbers[static_cast<std::size_t>(place)];
         }
-        c.give(padded);
-        return;
+        walk.next();
     }
-    while (reads.size() > 1) { // an operator reads at most 8 tensors
+    table.name = x.name;
+    return table;
+}
+
+TESSERA_INLINE int join(call& c, std::vector<int> reads, int axis) {
+    while (reads.size() > 1) {
         std::vector<int> rounds;
         for (std::size_t i = 0; i < reads.size(); i += max_inputs) {
             const std::vector<int> some(
@@ -164,11 +136,52 @@ TESSERA_INLINE void concat(call& c) {
             rounds.push_back(
                 some.size() == 1
                     ? some[0]
-                    : c.t.w.add(c.name, attributes_of(op_kind::concat, op::concat_attributes{at}), some).node);
+                    : c.t.w.add(c.name, attributes_of(op_kind::concat, op::concat_attributes{axis}), some).node);
         }
         reads = rounds;
     }
-    c.give(view::of(reads[0], c.t.w.node_at(reads[0]).extents).permuted(back));
+    return reads[0];
+}
+
+TESSERA_INLINE void concat(call& c) {
+    int rank = 0;
+    for (const value& v : c.in) {
+        rank = v.is == value::kind::data ? v.v.rank() : rank;
+    }
+    c.require(rank > 0, "none of its inputs is computed of the model's inputs");
+    const int axis = c.axis(c.integer("axis", 0), rank);
+    const joined_inputs in = inputs_to_join(c, rank, axis);
+    const std::vector<int> order = samples_first(c, in.tensors[0]);
+    const std::vector<int> back = inverse_of(order);
+    const int at = back[static_cast<std::size_t>(axis)];
+    c.require(at != 0, "it joins samples");
+    std::vector<int> reads;
+    for (const view& v : in.tensors) {
+        c.require(v.samples() == order[0], "the samples of its inputs are different dimensions");
+        reads.push_back(c.t.w.whole(v.permuted(order), c.name).node);
+    }
+    if (in.fixed.empty()) {
+        const int joined = join(c, reads, at);
+        c.give(view::of(joined, c.t.w.node_at(joined).extents).permuted(back));
+        return;
+    }
+    c.require(in.tensors.size() == 1, "constants stand between its tensors");
+    op::pad_attributes own;
+    own.before[at] = in.places[0];
+    own.after[at] = in.total - in.places[0] - in.tensors[0].extent(axis);
+    view padded =
+        c.t.w.add(c.name + ".pad", attributes_of(op_kind::pad, own), std::vector<int>{reads[0]}).permuted(back);
+    for (const auto& [first, x] : in.fixed) {
+        std::vector<index_t> extents = padded.extents();
+        extents[static_cast<std::size_t>(order[0])] = 1;
+        const constant table = table_beside(c, *x, extents, axis, first);
+        if (!x->name.empty()) {
+            c.t.note("the initializer " + x->name +
+                     " is beside a tensor: a table that is zero elsewhere is added and trained");
+        }
+        padded = add_table(c, padded, table);
+    }
+    c.give(padded);
 }
 
 TESSERA_INLINE void split(call& c) {

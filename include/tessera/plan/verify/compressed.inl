@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of compressed.hpp.
+// Bodies of verifier.hpp: checks that compressed gradients are of one parameter: who compresses keeps what it leaves
+// out to itself, and who adds codes up reads those of all.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/compressed.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

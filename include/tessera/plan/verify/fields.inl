@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of fields.hpp.
+// Bodies of verifier.hpp: checks that every number of a plan is one that it can be: kinds, indices, regions, sizes. All
+// other checks stand on these.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/fields.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

@@ -1,94 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of gradients.hpp.
+// Bodies of verifier.hpp: checks that a parameter's update uses the sum of every contribution to its gradient exactly
+// once, whatever way the sum takes.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/gradients.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
+
+/// Every parameter's contributions, those of one parameter next to each other.
+TESSERA_INLINE void verifier::list_contributions() {
+    contributions_.clear();
+    const std::vector<char> gathered = gathered_tiles();
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
+        if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].summand >= 0 && gathered[i] == 0) {
+            contributions_.push_back({p_.tiles[i].tensor, static_cast<int>(i)});
+        }
+    }
+    std::sort(contributions_.begin(), contributions_.end());
+}
+
+/// What a region of a parameter's gradient is the sum of in a step.
+TESSERA_INLINE std::vector<int> verifier::contributions(int parameter, int step, const box& region) const {
+    std::vector<int> all;
+    for (auto it =
+             std::lower_bound(contributions_.begin(), contributions_.end(), std::pair<index_t, int>{parameter, 0});
+         it != contributions_.end() && it->first == parameter; ++it) {
+        const tile& x = p_.tiles[at(it->second)];
+        if (x.step == step && !intersect(x.region, region).empty()) {
+            all.push_back(x.summand);
+        }
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
+/// Whether a task makes something of gradients of parameters.
+TESSERA_INLINE bool verifier::follows_gradients(const task& t) const {
+    if (t.reads.empty()) {
+        return false;
+    }
+    const bool of_parameter =
+        (t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
+         t.kind() == task_kind::compress || t.kind() == task_kind::decompress) &&
+        t.params().parameter >= 0;
+    const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
+    const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
+                      target->summand < 0 && t.reads[0] != t.writes[0];
+    const bool renews = t.kind() == task_kind::reorder && !pending_[at(p_.root(t.reads[0]))].empty();
+    return of_parameter || adds || renews;
+}
+
+/// What a task makes of the gradient of one of its parameters (`t`; `whole`: all that it does): a sum that others take
+/// up, or what uses every contribution.
+TESSERA_INLINE bool verifier::adds_up(const task& whole, const task& t, std::vector<own_updates>& own) {
+    std::vector<int> sum;
+    if (!slices_fit(t) || !parts_of(t, sum)) {
+        return false;
+    }
+    if (t.kind() == task_kind::reduce || t.kind() == task_kind::sum || t.kind() == task_kind::reorder ||
+        t.kind() == task_kind::compress || t.kind() == task_kind::decompress) {
+        for (int w : t.writes) {
+            hold(t, w, sum);
+        }
+        return true;
+    }
+    if (sum == std::vector<int>{all_parts}) {
+        return true;
+    }
+    const box& region = p_.tiles[at(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+    if (t.params().scale == 1) {
+        return sum == contributions(t.params().parameter, t.step, region) ||
+               refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
+    }
+    for (own_updates& o : own) {
+        if (o.parameter == t.params().parameter && o.step == t.step && o.region == region) {
+            o.parts.insert(o.parts.end(), sum.begin(), sum.end());
+            return true;
+        }
+    }
+    own.push_back({t.params().parameter, t.step, region, sum, &whole});
+    return true;
+}
 
 /// Follows what tiles hold, task by task: which contributions (parts) each slice is the sum of.
 TESSERA_INLINE bool verifier::gradients() {
     pending_.assign(p_.tiles.size(), {});
-    std::vector<std::pair<index_t, int>> parts; // of every parameter, each once: its contributions
-    const std::vector<char> gathered = gathered_tiles();
-    for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
-        if (p_.tiles[i].kind == tile_kind::parameter_gradient && p_.tiles[i].summand >= 0 && gathered[i] == 0) {
-            parts.push_back({p_.tiles[i].tensor, static_cast<int>(i)});
-        }
-    }
-    std::sort(parts.begin(), parts.end());
-    const auto expected = [&](int parameter, int step, const box& region) {
-        std::vector<int> all;
-        for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{parameter, 0});
-             it != parts.end() && it->first == parameter; ++it) {
-            const tile& x = p_.tiles[at(it->second)];
-            if (x.step == step && !intersect(x.region, region).empty()) {
-                all.push_back(x.summand);
-            }
-        }
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-        return all;
-    };
-    struct own_updates {
-        int parameter = 0;
-        int step = 0;
-        box region;
-        std::vector<int> parts;
-        const task* first = nullptr;
-    };
+    list_contributions();
     std::vector<own_updates> own;
-    const auto follow = [&](const task& whole, const task& t) { // t: what the whole task does for one parameter
-        std::vector<int> sum;
-        if (!slices_fit(t) || !parts_of(t, sum)) {
-            return false;
-        }
-        if (t.kind() == task_kind::reduce || t.kind() == task_kind::sum || t.kind() == task_kind::reorder ||
-            t.kind() == task_kind::compress || t.kind() == task_kind::decompress) {
-            for (int w : t.writes) {
-                hold(t, w, sum);
-            }
-            return true;
-        }
-        if (sum == std::vector<int>{all_parts}) {
-            return true;
-        }
-        const box& region = p_.tiles[at(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
-        if (t.params().scale == 1) {
-            return sum == expected(t.params().parameter, t.step, region) ||
-                   refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
-        }
-        for (own_updates& o : own) { // by its own device's alone: all copies together use each once
-            if (o.parameter == t.params().parameter && o.step == t.step && o.region == region) {
-                o.parts.insert(o.parts.end(), sum.begin(), sum.end());
-                return true;
-            }
-        }
-        own.push_back({t.params().parameter, t.step, region, sum, &whole});
-        return true;
-    };
     for (const task& t : p_.tasks) {
-        const bool of_parameter =
-            (t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
-             t.kind() == task_kind::compress || t.kind() == task_kind::decompress) &&
-            t.params().parameter >= 0;
-        const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
-        const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
-                          target->summand < 0 && t.reads[0] != t.writes[0];
-        const bool renews = t.kind() == task_kind::reorder && !pending_[at(p_.root(t.reads[0]))].empty();
-        if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
+        if (!follows_gradients(t)) {
             continue;
         }
         bool sound = true;
-        for_each_part(t, [&](const task& one) { sound = sound && follow(t, one); });
+        for_each_part(t, [&](const task& one) { sound = sound && adds_up(t, one, own); });
         if (!sound) {
             return false;
         }
     }
     for (own_updates& o : own) {
         std::sort(o.parts.begin(), o.parts.end());
-        if (o.parts != expected(o.parameter, o.step, o.region)) {
+        if (o.parts != contributions(o.parameter, o.step, o.region)) {
             return refuse(o.first, "the updates of a parameter's copies do not use every contribution exactly once");
         }
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of operands.hpp.
+// Bodies of verifier.hpp: checks that a computation reads and writes the tiles that its operator's description asks
+// for, and no others.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/operands.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of order.hpp.
+// Bodies of verifier.hpp: checks of order: no deadlock, no race, nothing read before it is written, no memory used
+// twice at a time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/order.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of replicas.hpp.
+// Bodies of verifier.hpp: checks that statistics which every shard of samples takes by itself are those of its samples
+// alone.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/replicas.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

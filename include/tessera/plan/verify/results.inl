@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of results.hpp.
+// Bodies of verifier.hpp: checks of what a plan makes: outputs, updates, collectives; and that it fits in memory.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/results.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 
@@ -108,14 +110,8 @@ TESSERA_INLINE bool verifier::covers_once(std::vector<interval>& all, index_t n)
     return end == n;
 }
 
-/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is
-/// updated once in every step, after all that read it in that step and before all that read it in the next; or, where
-/// gradients are used late, before and after so many steps later. An element's updates come in the order of their
-/// steps.
-TESSERA_INLINE bool verifier::updates() {
-    if (p_.kind != run_kind::training) {
-        return true;
-    }
+/// Running statistics move with one operator.
+TESSERA_INLINE bool verifier::statistics_follow_one() {
     std::vector<int> follows(at(g_.parameter_count), -1); // by running statistics: the operator that moves them
     for (int op = 0; op < g_.op_count; ++op) {
         const int state = desc(op).running_state();
@@ -130,6 +126,11 @@ TESSERA_INLINE bool verifier::updates() {
         }
         first = op;
     }
+    return true;
+}
+
+/// By parameter: whether a gradient flows to it, or it is running statistics.
+TESSERA_INLINE std::vector<char> verifier::moving_parameters() const {
     std::vector<char> moves(at(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
         moves[at(i)] = g_.parameters[i].state ? 1 : 0;
@@ -139,68 +140,93 @@ TESSERA_INLINE bool verifier::updates() {
             moves[at(t.tensor)] = 1;
         }
     }
+    return moves;
+}
+
+/// In training every element of every copy of a parameter to which a gradient flows, and of running statistics, is
+/// updated once in every step, after all that read it in that step and before all that read it in the next; or, where
+/// gradients are used late, before and after so many steps later. An element's updates come in the order of their
+/// steps.
+TESSERA_INLINE bool verifier::updates() {
+    if (p_.kind != run_kind::training) {
+        return true;
+    }
+    if (!statistics_follow_one()) {
+        return false;
+    }
+    const std::vector<char> moves = moving_parameters();
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
         const tile& x = p_.tiles[i];
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        std::vector<std::vector<interval>> written(at(p_.steps_per_plan));
-        std::vector<std::vector<interval>> averaged(at(p_.steps_per_plan));
-        bool differs = false; // from the other copies
-        for (const auto& [writer, a] : history_[i]) {
-            const task& w = p_.tasks[at(writer)];
-            if (!a.write) {
-                continue;
-            }
-            if (w.step < 0 || w.step >= p_.steps_per_plan) {
-                return refuse(&w, "there is no such step");
-            }
-            (w.kind() == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
-            differs = differs || w.params().scale != 1;
-            for (const auto& [reader, b] : history_[i]) {
-                const task& r = p_.tasks[at(reader)];
-                if (intersect(a.elements, b.elements).empty()) {
-                    continue;
-                }
-                if (b.write) {
-                    if (p_.staleness > 0 && w.step < r.step && before(reader, writer)) {
-                        return refuse(&r, "a task updates a parameter before the step before its own has updated it");
-                    }
-                    continue;
-                }
-                if (r.kind() == task_kind::average && w.kind() != task_kind::average && r.step == w.step) {
-                    if (before(reader, writer)) {
-                        return refuse(&r, "copies of a parameter are averaged before all are updated");
-                    }
-                    continue;
-                }
-                const int late = w.kind() == task_kind::update ? p_.staleness : 0;
-                if (r.step <= w.step + late && before(writer, reader)) {
-                    return refuse(&r, "a task reads a parameter that is updated already");
-                }
-                if (r.step > w.step + late && before(reader, writer)) {
-                    return refuse(&r, "a task reads a parameter before the step before its own has updated it");
-                }
-            }
-        }
-        bool averages = true;
-        for (int step = 0; step < p_.steps_per_plan && differs; ++step) {
-            const bool due =
-                step + 1 == p_.steps_per_plan || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
-            averages = averages && (!due || covers_once(averaged[at(step)], x.elements));
-        }
-        if (!averages) {
-            return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
-                                       std::to_string(x.device) +
-                                       " is updated by itself and never averaged with the others");
+        copy_updates of;
+        if (!updates_of(i, of) || !is_averaged(x, of)) {
+            return false;
         }
         bool good = true;
-        for (std::vector<interval>& w : written) {
+        for (std::vector<interval>& w : of.written) {
             good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
         }
         if (!good) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
                                        std::to_string(x.device) + " is not updated exactly once");
+        }
+    }
+    return true;
+}
+
+/// Collects what writes a copy of a parameter, each in time for what else touches its elements.
+TESSERA_INLINE bool verifier::updates_of(std::size_t tile, copy_updates& of) {
+    of.written.resize(at(p_.steps_per_plan));
+    of.averaged.resize(at(p_.steps_per_plan));
+    for (const auto& [writer, a] : history_[tile]) {
+        const task& w = p_.tasks[at(writer)];
+        if (!a.write) {
+            continue;
+        }
+        if (w.step < 0 || w.step >= p_.steps_per_plan) {
+            return refuse(&w, "there is no such step");
+        }
+        (w.kind() == task_kind::average ? of.averaged : of.written)[at(w.step)].push_back(a.elements);
+        of.differs = of.differs || w.params().scale != 1;
+        for (const auto& [reader, b] : history_[tile]) {
+            if (!intersect(a.elements, b.elements).empty() &&
+                !in_time(w, p_.tasks[at(reader)], writer, reader, b.write)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// Whether the task `w` writes a parameter in time for `r`, which reads (or also writes) the same elements of it.
+TESSERA_INLINE bool verifier::in_time(const task& w, const task& r, int writer, int reader, bool both_write) {
+    if (both_write) {
+        return p_.staleness == 0 || w.step >= r.step || !before(reader, writer) ||
+               refuse(&r, "a task updates a parameter before the step before its own has updated it");
+    }
+    if (r.kind() == task_kind::average && w.kind() != task_kind::average && r.step == w.step) {
+        return !before(reader, writer) || refuse(&r, "copies of a parameter are averaged before all are updated");
+    }
+    const int late = w.kind() == task_kind::update ? p_.staleness : 0;
+    if (r.step <= w.step + late && before(writer, reader)) {
+        return refuse(&r, "a task reads a parameter that is updated already");
+    }
+    if (r.step > w.step + late && before(reader, writer)) {
+        return refuse(&r, "a task reads a parameter before the step before its own has updated it");
+    }
+    return true;
+}
+
+/// A copy that is updated by itself is averaged with the others when it is due.
+TESSERA_INLINE bool verifier::is_averaged(const tile& x, copy_updates& of) {
+    for (int step = 0; step < p_.steps_per_plan && of.differs; ++step) {
+        const bool due = step + 1 == p_.steps_per_plan || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
+        if (due && !covers_once(of.averaged[at(step)], x.elements)) {
+            return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
+                                       std::to_string(x.device) +
+                                       " is updated by itself and never averaged with the others");
         }
     }
     return true;

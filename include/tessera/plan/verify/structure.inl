@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of structure.hpp.
+// Bodies of verifier.hpp: checks that every index is one, that copies cover their targets and that sums have every part
+// once.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/structure.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

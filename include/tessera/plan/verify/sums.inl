@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of sums.hpp.
+// Bodies of verifier.hpp: checks that what micro-batches contribute is added once each: gradients of parameters and the
+// statistics of a batch.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/sums.hpp"
+#include "tessera/plan/verify/verifier.hpp"
+
+#include <algorithm>
 
 namespace tessera::detail {
 

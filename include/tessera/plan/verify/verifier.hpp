@@ -53,7 +53,7 @@ private:
     /// The samples of a micro-batch.
     interval samples_of(int micro_batch) const;
 
-    // ---- numbers are what they can be: verify/fields.hpp ------------------------------------------------------------
+    // ---- numbers are what they can be: verify/fields.inl ------------------------------------------------------------
 
     bool fields();
     bool is_made_for(const optimizer& update);
@@ -118,7 +118,7 @@ private:
     bool names_fill(int op, const tile& of, int times) const;
     static bool each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times);
 
-    // ---- computations touch their operands: verify/operands.hpp -----------------------------------------------------
+    // ---- computations touch their operands: verify/operands.inl -----------------------------------------------------
 
     bool operands();
     bool ranges_are_sound(const task& t);
@@ -165,14 +165,14 @@ private:
     bool groups_cover(Groups& known, task_kind kind);
     bool copies_are_one_parameters(const task& t);
 
-    // ---- compressed gradients are of one parameter: verify/compressed.hpp -------------------------------------------
+    // ---- compressed gradients are of one parameter: verify/compressed.inl -------------------------------------------
 
     bool compression_is_sound(const task& t);
     bool decompression_is_sound(const task& whole, const task& t);
     bool residuals_are_one();
     bool updates_take_codes();
 
-    // ---- the parts fit together: verify/structure.hpp ---------------------------------------------------------------
+    // ---- the parts fit together: verify/structure.inl ---------------------------------------------------------------
 
     bool structure();
     bool copy_is_complete(const task& t);
@@ -182,7 +182,7 @@ private:
     std::vector<char> gathered_tiles() const;
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
-    // ---- micro-batches add up: verify/sums.hpp ----------------------------------------------------------------------
+    // ---- micro-batches add up: verify/sums.inl ----------------------------------------------------------------------
 
     /// A gradient of a parameter that a shard makes of one micro-batch, and where it is added.
     struct contribution {
@@ -200,7 +200,7 @@ private:
     bool statistics_add_up(const std::vector<const task*>& writer);
     int micro_batches_of(int op, int step) const;
 
-    // ---- replicas keep to themselves: verify/replicas.hpp -----------------------------------------------------------
+    // ---- replicas keep to themselves: verify/replicas.inl -----------------------------------------------------------
 
     /// The samples that a replica takes its statistics of a micro-batch over.
     struct replica_samples {
@@ -216,7 +216,7 @@ private:
     bool follows_first(const task& t, const std::vector<replica_samples>& known);
     bool mixes_replicas(const task& t) const;
 
-    // ---- gradients add up: verify/gradients.hpp ---------------------------------------------------------------------
+    // ---- gradients add up: verify/gradients.inl ---------------------------------------------------------------------
 
     /// Contributions that the elements of a tile are the sum of.
     struct pending_sum {
@@ -224,12 +224,24 @@ private:
         std::vector<int> parts;
     };
     static constexpr int all_parts = -1;
+    /// Updates of a parameter by its own device's contributions alone: all copies together use each once.
+    struct own_updates {
+        int parameter = 0;
+        int step = 0;
+        box region;
+        std::vector<int> parts;
+        const task* first = nullptr;
+    };
     bool gradients();
+    void list_contributions();
+    std::vector<int> contributions(int parameter, int step, const box& region) const;
+    bool follows_gradients(const task& t) const;
+    bool adds_up(const task& whole, const task& t, std::vector<own_updates>& own);
     bool slices_fit(const task& t);
     void hold(const task& t, int which, const std::vector<int>& sum);
     bool parts_of(const task& t, std::vector<int>& sum);
 
-    // ---- nothing happens too early: verify/order.hpp ----------------------------------------------------------------
+    // ---- nothing happens too early: verify/order.inl ----------------------------------------------------------------
 
     bool deadlock();
     bool ready(int t, const std::vector<std::size_t>& next) const;
@@ -247,11 +259,22 @@ private:
     bool has_place(const tile& x) const;
     bool all_before(std::size_t a, std::size_t b) const;
 
-    // ---- what is wanted is made: verify/results.hpp -----------------------------------------------------------------
+    // ---- what is wanted is made: verify/results.inl -----------------------------------------------------------------
 
     bool results();
     bool lists_all(int tensor, tile_kind kind, int step) const;
     bool updates();
+    bool statistics_follow_one();
+    std::vector<char> moving_parameters() const;
+    /// What writes a copy of a parameter, by step.
+    struct copy_updates {
+        std::vector<std::vector<interval>> written;
+        std::vector<std::vector<interval>> averaged;
+        bool differs = false; ///< from the other copies
+    };
+    bool updates_of(std::size_t tile, copy_updates& of);
+    bool in_time(const task& w, const task& r, int writer, int reader, bool both_write);
+    bool is_averaged(const tile& x, copy_updates& of);
     static bool covers_once(std::vector<interval>& all, index_t n);
     bool collectives();
     bool fits(index_t device_memory);
@@ -267,8 +290,9 @@ private:
     std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
     std::vector<made_piece> pieces_;                          ///< by key, then by place
     std::vector<piece_range> heads_;
-    std::vector<char> activates_;                   ///< tiles that an activation writes in place
-    std::vector<std::vector<pending_sum>> pending_; ///< by tile
+    std::vector<char> activates_;                        ///< tiles that an activation writes in place
+    std::vector<std::pair<index_t, int>> contributions_; ///< by parameter: the tiles that are summed, each once
+    std::vector<std::vector<pending_sum>> pending_;      ///< by tile
     std::vector<int> clock_;
     std::vector<int> queued_; ///< place of every task among those in queues, or -1
     std::vector<std::uint64_t>
@@ -282,6 +306,15 @@ private:
 } // namespace tessera
 
 #ifndef TESSERA_COMPILED
+#include "tessera/plan/verify/compressed.inl"
+#include "tessera/plan/verify/fields.inl"
+#include "tessera/plan/verify/gradients.inl"
+#include "tessera/plan/verify/operands.inl"
+#include "tessera/plan/verify/order.inl"
+#include "tessera/plan/verify/replicas.inl"
+#include "tessera/plan/verify/results.inl"
+#include "tessera/plan/verify/structure.inl"
+#include "tessera/plan/verify/sums.inl"
 #include "tessera/plan/verify/verifier.inl"
 #endif
 

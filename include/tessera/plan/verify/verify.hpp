@@ -3,19 +3,11 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/verify/compressed.hpp"
-#include "tessera/plan/verify/fields.hpp"
-#include "tessera/plan/verify/gradients.hpp"
 #include "tessera/plan/verify/moves.hpp"
-#include "tessera/plan/verify/operands.hpp"
-#include "tessera/plan/verify/order.hpp"
 #include "tessera/plan/verify/pieces.hpp"
-#include "tessera/plan/verify/replicas.hpp"
-#include "tessera/plan/verify/results.hpp"
 #include "tessera/plan/verify/shards.hpp"
-#include "tessera/plan/verify/structure.hpp"
-#include "tessera/plan/verify/sums.hpp"
 #include "tessera/plan/verify/updates.hpp"
+#include "tessera/plan/verify/verifier.hpp"
 
 namespace tessera {
 

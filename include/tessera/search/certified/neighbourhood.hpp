@@ -74,6 +74,12 @@ private:
 
     std::size_t count(int node) const { return g_.count(node); }
 
+    /// Of each of the core's nodes given, which others of them are next to it, by place; `place_` has their places.
+    std::vector<std::vector<int>> neighbours_of(const std::vector<int>& core_nodes);
+    /// Removes nodes by smallest table, whose neighbours then are next to each other; adds a step for each, with places
+    /// as its scope, but for those whose table has more cells than that.
+    void remove_by_table(const std::vector<int>& core_nodes, std::vector<std::vector<int>>& near, double most_cells);
+    void place_steps(const std::vector<int>& core_nodes);
     void prepare();
 
     const double* cells(const factor& f) const { return f.fixed != nullptr ? f.fixed : made_.data() + f.made; }

@@ -27,6 +27,13 @@ TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, do
     }
     free_.clear();
     steps_.clear();
+    std::vector<std::vector<int>> near = neighbours_of(core_nodes);
+    remove_by_table(core_nodes, near, most_cells);
+    place_steps(core_nodes);
+    prepare();
+}
+
+TESSERA_INLINE std::vector<std::vector<int>> neighbourhood::neighbours_of(const std::vector<int>& core_nodes) {
     std::vector<std::vector<int>> near(core_nodes.size());
     for (std::size_t i = 0; i < core_nodes.size(); ++i) {
         place_[at(core_nodes[i])] = static_cast<int>(i);
@@ -41,6 +48,11 @@ TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, do
         }
         std::sort(near[i].begin(), near[i].end());
     }
+    return near;
+}
+
+TESSERA_INLINE void neighbourhood::remove_by_table(const std::vector<int>& core_nodes,
+                                                   std::vector<std::vector<int>>& near, double most_cells) {
     const auto cells = [&](int i) {
         double size = static_cast<double>(g_.costs[at(core_nodes[at(i)])].size());
         for (const int j : near[at(i)]) {
@@ -87,6 +99,10 @@ TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, do
             steps_.push_back({core_nodes[at(i)], around, {}, 0});
         }
     }
+}
+
+/// The order of the steps, and their scopes by nodes.
+TESSERA_INLINE void neighbourhood::place_steps(const std::vector<int>& core_nodes) {
     for (const int v : core_nodes) {
         place_[at(v)] = -1;
     }
@@ -106,7 +122,6 @@ TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, do
         std::sort(scope.begin(), scope.end(), [&](int a, int b) { return place_[at(a)] > place_[at(b)]; });
         s.scope = std::move(scope);
     }
-    prepare();
 }
 
 TESSERA_INLINE void neighbourhood::prepare() {

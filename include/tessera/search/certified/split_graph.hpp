@@ -50,7 +50,26 @@ struct split_graph {
 double at_most(std::int64_t x);
 
 /// Cuts a problem.
-split_graph make_split_graph(const reduced_problem& p);
+class split_graph_maker {
+public:
+    explicit split_graph_maker(const reduced_problem& p) : p_(p) {}
+    split_graph made();
+
+private:
+    void bound_costs(); ///< `all` and `high`
+    void add_costs();
+    void hang_leaves();
+    void hang(int edge, int leaf, int parent);
+    void link_core();
+    void link(const reduced_edge& edge);
+    double value(std::int64_t cost) const { return cost < forbidden ? at_most(cost) : g_.high; }
+
+    const reduced_problem& p_;
+    split_graph g_;
+    std::vector<char> used_; ///< edges that hang a node on its parent
+};
+
+inline split_graph make_split_graph(const reduced_problem& p) { return split_graph_maker(p).made(); }
 
 } // namespace tessera::search::detail
 

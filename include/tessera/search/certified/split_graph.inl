@@ -40,40 +40,56 @@ TESSERA_INLINE double at_most(std::int64_t x) {
     return d < 9.2e18 && static_cast<std::int64_t>(d) > x ? std::nextafter(d, -HUGE_VAL) : d;
 }
 
-TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
-    split_graph g;
-    const std::size_t n = p.nodes.size();
-    g.all = 1;
-    std::vector<std::vector<int>> edges_of(n);
-    for (const reduced_node& v : p.nodes) {
+TESSERA_INLINE split_graph split_graph_maker::made() {
+    g_ = split_graph();
+    bound_costs();
+    add_costs();
+    hang_leaves();
+    link_core();
+    return std::move(g_);
+}
+
+TESSERA_INLINE void split_graph_maker::bound_costs() {
+    g_.all = 1;
+    for (const reduced_node& v : p_.nodes) {
         const auto [least, most] = std::minmax_element(v.costs.begin(), v.costs.end());
-        g.all += static_cast<double>(*most - *least);
+        g_.all += static_cast<double>(*most - *least);
     }
-    for (std::size_t e = 0; e < p.edges.size(); ++e) {
+    for (const reduced_edge& e : p_.edges) {
         std::int64_t most = 0;
-        for (const std::int64_t c : p.edges[e].cells) {
+        for (const std::int64_t c : e.cells) {
             most = c < forbidden ? std::max(most, c) : most;
         }
-        g.all += static_cast<double>(most);
-        edges_of[at(p.edges[e].from)].push_back(static_cast<int>(e));
-        edges_of[at(p.edges[e].to)].push_back(static_cast<int>(e));
+        g_.all += static_cast<double>(most);
     }
-    g.high = std::min(2 * g.all, 140737488355328.0);
-    const auto value = [&](std::int64_t c) { return c < forbidden ? at_most(c) : g.high; };
-    for (const reduced_node& v : p.nodes) {
-        g.costs.emplace_back();
+    g_.high = std::min(2 * g_.all, 140737488355328.0);
+}
+
+TESSERA_INLINE void split_graph_maker::add_costs() {
+    for (const reduced_node& v : p_.nodes) {
+        g_.costs.emplace_back();
         for (const std::int64_t c : v.costs) {
-            g.costs.back().push_back(at_most(c));
+            g_.costs.back().push_back(at_most(c));
         }
-        g.first.push_back(g.first.empty() ? 0 : g.first.back() + g.costs[g.costs.size() - 2].size());
-        g.widest = std::max(g.widest, v.costs.size());
+        g_.first.push_back(g_.first.empty() ? 0 : g_.first.back() + g_.costs[g_.costs.size() - 2].size());
+        g_.widest = std::max(g_.widest, v.costs.size());
     }
-    g.first.push_back(g.first.empty() ? 0 : g.first.back() + g.costs.back().size());
-    // Leaves go first, until only nodes with two neighbours or more are left.
+    g_.first.push_back(g_.first.empty() ? 0 : g_.first.back() + g_.costs.back().size());
+}
+
+/// Leaves go first, until only nodes with two neighbours or more are left: the core.
+TESSERA_INLINE void split_graph_maker::hang_leaves() {
+    const std::size_t n = p_.nodes.size();
+    std::vector<std::vector<int>> edges_of(n);
+    for (std::size_t e = 0; e < p_.edges.size(); ++e) {
+        edges_of[at(p_.edges[e].from)].push_back(static_cast<int>(e));
+        edges_of[at(p_.edges[e].to)].push_back(static_cast<int>(e));
+    }
     std::vector<int> degree(n), leaves;
-    std::vector<char> gone(n, 0), used(p.edges.size(), 0);
-    g.tree_of.assign(n, -1);
-    g.links_of.resize(n);
+    std::vector<char> gone(n, 0);
+    used_.assign(p_.edges.size(), 0);
+    g_.tree_of.assign(n, -1);
+    g_.links_of.resize(n);
     for (std::size_t v = n; v-- > 0;) {
         degree[v] = static_cast<int>(edges_of[v].size());
         if (degree[v] == 1) {
@@ -86,23 +102,13 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
             continue; // its only neighbour went first: a root
         }
         for (const int e : edges_of[at(v)]) {
-            if (used[at(e)] != 0) {
+            if (used_[at(e)] != 0) {
                 continue;
             }
-            const reduced_edge& edge = p.edges[at(e)];
-            const int parent = edge.from == v ? edge.to : edge.from;
-            split_graph::hanging h{v, parent, {}};
-            const std::size_t mine = p.nodes[at(v)].costs.size(), others = p.nodes[at(parent)].costs.size();
-            for (std::size_t a = 0; a < mine; ++a) {
-                for (std::size_t b = 0; b < others; ++b) {
-                    h.cells.push_back(value(edge.cells[edge.from == v ? a * others + b : b * mine + a]));
-                }
-            }
-            used[at(e)] = 1;
+            const int parent = p_.edges[at(e)].from == v ? p_.edges[at(e)].to : p_.edges[at(e)].from;
+            hang(e, v, parent);
             gone[at(v)] = 1;
             degree[at(v)] = 0;
-            g.tree_of[at(v)] = static_cast<int>(g.trees.size());
-            g.trees.push_back(std::move(h));
             if (--degree[at(parent)] == 1) {
                 leaves.push_back(parent);
             }
@@ -110,33 +116,51 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
     }
     for (std::size_t v = 0; v < n; ++v) {
         if (gone[v] == 0) {
-            g.core.push_back(static_cast<int>(v));
+            g_.core.push_back(static_cast<int>(v));
         }
     }
-    for (std::size_t e = 0; e < p.edges.size(); ++e) {
-        if (used[e] != 0) {
-            continue;
+}
+
+TESSERA_INLINE void split_graph_maker::hang(int edge, int leaf, int parent) {
+    const reduced_edge& e = p_.edges[at(edge)];
+    split_graph::hanging h{leaf, parent, {}};
+    const std::size_t mine = p_.nodes[at(leaf)].costs.size(), others = p_.nodes[at(parent)].costs.size();
+    for (std::size_t a = 0; a < mine; ++a) {
+        for (std::size_t b = 0; b < others; ++b) {
+            h.cells.push_back(value(e.cells[e.from == leaf ? a * others + b : b * mine + a]));
         }
-        const reduced_edge& edge = p.edges[e];
-        const bool turned = edge.from > edge.to;
-        split_graph::link k{std::min(edge.from, edge.to), std::max(edge.from, edge.to), {}, {}};
-        const std::size_t rows = p.nodes[at(edge.from)].costs.size(), columns = p.nodes[at(edge.to)].costs.size();
-        std::vector<double> as_is, other(edge.cells.size());
-        for (const std::int64_t c : edge.cells) {
-            as_is.push_back(value(c));
-        }
-        for (std::size_t a = 0; a < rows; ++a) {
-            for (std::size_t b = 0; b < columns; ++b) {
-                other[b * rows + a] = as_is[a * columns + b];
-            }
-        }
-        k.rows = turned ? other : as_is;
-        k.columns = turned ? std::move(as_is) : std::move(other);
-        g.links_of[at(k.from)].push_back(static_cast<int>(g.links.size()));
-        g.links_of[at(k.to)].push_back(static_cast<int>(g.links.size()));
-        g.links.push_back(std::move(k));
     }
-    return g;
+    used_[at(edge)] = 1;
+    g_.tree_of[at(leaf)] = static_cast<int>(g_.trees.size());
+    g_.trees.push_back(std::move(h));
+}
+
+TESSERA_INLINE void split_graph_maker::link_core() {
+    for (std::size_t e = 0; e < p_.edges.size(); ++e) {
+        if (used_[e] == 0) {
+            link(p_.edges[e]);
+        }
+    }
+}
+
+TESSERA_INLINE void split_graph_maker::link(const reduced_edge& edge) {
+    const bool turned = edge.from > edge.to;
+    split_graph::link k{std::min(edge.from, edge.to), std::max(edge.from, edge.to), {}, {}};
+    const std::size_t rows = p_.nodes[at(edge.from)].costs.size(), columns = p_.nodes[at(edge.to)].costs.size();
+    std::vector<double> as_is, other(edge.cells.size());
+    for (const std::int64_t c : edge.cells) {
+        as_is.push_back(value(c));
+    }
+    for (std::size_t a = 0; a < rows; ++a) {
+        for (std::size_t b = 0; b < columns; ++b) {
+            other[b * rows + a] = as_is[a * columns + b];
+        }
+    }
+    k.rows = turned ? other : as_is;
+    k.columns = turned ? std::move(as_is) : std::move(other);
+    g_.links_of[at(k.from)].push_back(static_cast<int>(g_.links.size()));
+    g_.links_of[at(k.to)].push_back(static_cast<int>(g_.links.size()));
+    g_.links.push_back(std::move(k));
 }
 
 } // namespace tessera::search::detail

@@ -205,7 +205,7 @@ public:
     static constexpr strategy_view view() { return stored.view(); }
 };
 
-/// optcnn<net, 64>(machines::p100_node<2>): the same, from a value whose type is the preset.
+/// optcnn<net, 64>(machines::p100<2>{}): the same, from a value whose type is the preset.
 template <class Net, index_t Batch, class Preset>
 constexpr static_optcnn<Net, Batch, Preset> optcnn(const Preset&) {
     return {};

@@ -49,10 +49,36 @@ namespace detail {
 /// neighbours (the published code removes them).
 std::vector<char> plain_ends(const cost_graph& g, const graph_order& order);
 
-struct pipedream_table {
-    std::vector<double> seconds, parameters, sent; ///< of every downset: sums, and bytes from it to the rest
-    std::vector<double> best;                      ///< by downset and machines
-    std::vector<std::pair<int, int>> from;         ///< downset before the last stage, and its replicas
+/// The planner's tables, step by step: what each downset costs, the best plan of each with so many machines, and the
+/// plan that they lead to. Places of nodes are among those that are planned, in topological order.
+class pipedream_planner {
+public:
+    pipedream_planner(const cost_graph& g, const pipedream_options& o);
+
+    pipedream_plan plan();
+
+private:
+    void sum_downsets();
+    bool is_read_outside(int place, int set) const;
+    void find_best();
+    void end_with(int set, int before); ///< the stages of what one downset has and another has not
+    void read_stages(pipedream_plan& plan) const;
+    void place_ends(assignment& stage) const;
+
+    double& best(std::size_t set, std::size_t machines) { return best_[set * wide_ + machines]; }
+
+    const cost_graph& g_;
+    const pipedream_options& o_;
+    graph_order order_;
+    std::vector<char> ends_;                          ///< plain_ends()
+    std::vector<int> place_;                          ///< of every node, or -1
+    std::vector<int> planned_;                        ///< nodes by place
+    downsets sets_;                                   ///< all, or, of too many, those of one order
+    bool all_cuts_ = false;                           ///< they are all
+    std::size_t wide_ = 0;                            ///< machines, and none
+    std::vector<double> seconds_, parameters_, sent_; ///< of every downset: sums, and bytes from it to the rest
+    std::vector<double> best_;                        ///< by downset and machines
+    std::vector<std::pair<int, int>> from_;           ///< downset before the last stage, and its replicas
 };
 
 } // namespace detail

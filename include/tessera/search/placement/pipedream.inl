@@ -31,144 +31,179 @@ TESSERA_INLINE std::vector<char> plain_ends(const cost_graph& g, const graph_ord
     return out;
 }
 
+TESSERA_INLINE pipedream_planner::pipedream_planner(const cost_graph& g, const pipedream_options& o)
+    : g_(g), o_(o), order_(g), ends_(plain_ends(g, order_)), place_(g.nodes.size(), -1), sets_(std::vector<int>{}),
+      wide_(at(o.machines) + 1) {
+    for (const int v : order_.order) {
+        if (ends_[at(v)] == 0) {
+            place_[at(v)] = static_cast<int>(planned_.size());
+            planned_.push_back(v);
+        }
+    }
+    if (planned_.empty()) {
+        all_cuts_ = true;
+        return;
+    }
+    std::vector<std::pair<int, int>> edges;
+    for (const cost_edge& e : g.edges) {
+        if (place_[at(e.from)] >= 0 && place_[at(e.to)] >= 0) {
+            edges.push_back({place_[at(e.from)], place_[at(e.to)]});
+        }
+    }
+    sets_ = downsets(static_cast<int>(planned_.size()), edges, o.most_downsets);
+    all_cuts_ = sets_.complete();
+    if (!all_cuts_) {
+        std::vector<int> line;
+        for (std::size_t i = 0; i < planned_.size(); ++i) {
+            line.push_back(static_cast<int>(i));
+        }
+        sets_ = downsets(line);
+    }
+}
+
+TESSERA_INLINE pipedream_plan pipedream_planner::plan() {
+    pipedream_plan plan;
+    plan.stage.assign(g_.nodes.size(), 0);
+    plan.replicas = {1};
+    plan.all_cuts = all_cuts_;
+    if (!planned_.empty()) {
+        sum_downsets();
+        find_best();
+        read_stages(plan);
+        place_ends(plan.stage);
+    }
+    return plan;
+}
+
+/// Whether what is not in the set reads the output of a node.
+TESSERA_INLINE bool pipedream_planner::is_read_outside(int place, int set) const {
+    const std::size_t v = at(planned_[at(place)]);
+    for (int k = order_.first_out[v]; k < order_.first_out[v + 1]; ++k) {
+        const int w = place_[at(g_.edges[at(order_.out[at(k)])].to)];
+        if (w >= 0 && !sets_.contains(set, w)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+TESSERA_INLINE void pipedream_planner::sum_downsets() {
+    seconds_.assign(sets_.count(), 0);
+    parameters_ = sent_ = seconds_;
+    for (std::size_t j = 1; j < sets_.count(); ++j) {
+        const int set = static_cast<int>(j);
+        const downsets::below& b = *sets_.begin_below(set);
+        const cost_node& n = g_.nodes[at(planned_[at(b.without)])];
+        const auto ns = static_cast<double>(n.times.front().forward + n.times.front().backward);
+        seconds_[j] = seconds_[at(b.set)] + ns * 1e-9;
+        parameters_[j] = parameters_[at(b.set)] + static_cast<double>(n.parameter_bytes);
+        for (int v = 0; v < static_cast<int>(planned_.size()); ++v) {
+            const bool is_sent = sets_.contains(set, v) && is_read_outside(v, set);
+            sent_[j] += is_sent ? static_cast<double>(g_.nodes[at(planned_[at(v)])].output_bytes) : 0;
+        }
+    }
+}
+
+/// Of every downset and number of machines the plan whose slowest stage is the fastest: every way to cut off its last
+/// stage, by each number of replicas.
+TESSERA_INLINE void pipedream_planner::find_best() {
+    best_.assign(sets_.count() * wide_, std::numeric_limits<double>::infinity());
+    from_.assign(sets_.count() * wide_, {0, 0});
+    best_[0] = 0;
+    std::vector<int> seen(sets_.count(), 0);
+    std::vector<int> todo;
+    for (int j = 1; j < static_cast<int>(sets_.count()); ++j) {
+        todo.assign(1, j);
+        while (!todo.empty()) {
+            const int upper = todo.back();
+            todo.pop_back();
+            for (const downsets::below* b = sets_.begin_below(upper); b != sets_.end_below(upper); ++b) {
+                if (seen[at(b->set)] != j) {
+                    seen[at(b->set)] = j;
+                    todo.push_back(b->set);
+                    end_with(j, b->set);
+                }
+            }
+        }
+    }
+}
+
+TESSERA_INLINE void pipedream_planner::end_with(int set, int before) {
+    const std::size_t j = at(set);
+    const std::size_t k = at(before);
+    const bool counted = o_.formula == pipedream_formula::paper && k > 0;
+    const double moved = counted ? 2 * sent_[k] / o_.bytes_per_second : 0;
+    const int most = o_.replicate ? o_.machines : 1;
+    for (int r = 1; r <= most; ++r) {
+        const double stage = pipedream_stage(o_, std::max(0.0, seconds_[j] - seconds_[k]),
+                                             std::max(0.0, parameters_[j] - parameters_[k]), r);
+        for (int m = k == 0 ? 0 : 1; m + r <= o_.machines; ++m) {
+            const double value = std::max({best(k, at(m)), moved, stage});
+            if (value < best(j, at(m + r))) {
+                best(j, at(m + r)) = value;
+                from_[j * wide_ + at(m + r)] = {before, r};
+            }
+        }
+    }
+}
+
+TESSERA_INLINE void pipedream_planner::read_stages(pipedream_plan& plan) const {
+    const double* whole = &best_[at(sets_.full()) * wide_]; // by machines
+    std::size_t machines = 1;
+    for (std::size_t m = 1; m < wide_; ++m) {
+        machines = whole[m] < whole[machines] ? m : machines;
+    }
+    plan.seconds = whole[machines];
+    plan.data_parallel = pipedream_stage(o_, seconds_.back(), parameters_.back(), o_.machines);
+    plan.replicas.clear();
+    std::vector<int> stage_back(planned_.size(), 0);
+    for (int j = sets_.full(); j != 0;) {
+        const auto [k, r] = from_[at(j) * wide_ + machines];
+        for (std::size_t v = 0; v < planned_.size(); ++v) {
+            const int node = static_cast<int>(v);
+            if (sets_.contains(j, node) && !sets_.contains(k, node)) {
+                stage_back[v] = static_cast<int>(plan.replicas.size());
+            }
+        }
+        plan.replicas.push_back(r);
+        machines -= at(r);
+        j = k;
+    }
+    std::reverse(plan.replicas.begin(), plan.replicas.end());
+    for (std::size_t v = 0; v < planned_.size(); ++v) {
+        plan.stage[at(planned_[v])] = static_cast<int>(plan.replicas.size()) - 1 - stage_back[v];
+    }
+}
+
+/// The ends that were left out go to the stages of their neighbours.
+TESSERA_INLINE void pipedream_planner::place_ends(assignment& stage) const {
+    for (const cost_edge& e : g_.edges) {
+        if (ends_[at(e.to)] != 0) {
+            stage[at(e.to)] = std::max(stage[at(e.to)], stage[at(e.from)]);
+        }
+    }
+    for (int v = 0; v < g_.count(); ++v) {
+        const int first = order_.first_out[at(v)];
+        if (ends_[at(v)] != 0 && first < order_.first_out[at(v) + 1]) {
+            int earliest = stage[at(g_.edges[at(order_.out[at(first)])].to)];
+            for (int k = first; k < order_.first_out[at(v) + 1]; ++k) {
+                earliest = std::min(earliest, stage[at(g_.edges[at(order_.out[at(k)])].to)]);
+            }
+            stage[at(v)] = earliest;
+        }
+    }
+}
+
 } // namespace tessera::search::placement::detail
 
 namespace tessera::search::placement {
 
 TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedream_options& o) {
-    const graph_order order(g);
     if (o.machines < 1 || o.machines > 1024 || !(o.bytes_per_second > 0)) {
         throw error("tessera: a plan for " + std::to_string(o.machines) + " machines linked with " +
                     fixed_text(o.bytes_per_second) + " bytes/s; give 1 to 1024, and a bandwidth above 0");
     }
-    const std::vector<char> ends = detail::plain_ends(g, order);
-    std::vector<int> number(g.nodes.size(), -1);
-    std::vector<int> kept;
-    for (const int v : order.order) {
-        if (ends[detail::at(v)] == 0) {
-            number[detail::at(v)] = static_cast<int>(kept.size());
-            kept.push_back(v);
-        }
-    }
-    std::vector<std::pair<int, int>> edges;
-    for (const cost_edge& e : g.edges) {
-        if (number[detail::at(e.from)] >= 0 && number[detail::at(e.to)] >= 0) {
-            edges.push_back({number[detail::at(e.from)], number[detail::at(e.to)]});
-        }
-    }
-    pipedream_plan plan;
-    plan.stage.assign(g.nodes.size(), 0);
-    plan.replicas = {1};
-    if (kept.empty()) {
-        plan.all_cuts = true;
-        return plan;
-    }
-    downsets sets(static_cast<int>(kept.size()), edges, o.most_downsets);
-    plan.all_cuts = sets.complete();
-    if (!plan.all_cuts) {
-        std::vector<int> line;
-        for (std::size_t i = 0; i < kept.size(); ++i) {
-            line.push_back(static_cast<int>(i));
-        }
-        sets = downsets(line);
-    }
-    detail::pipedream_table t;
-    const std::size_t count = sets.count();
-    const std::size_t wide = detail::at(o.machines) + 1;
-    t.seconds.assign(count, 0);
-    t.parameters = t.sent = t.seconds;
-    for (std::size_t j = 1; j < count; ++j) {
-        const downsets::below& b = *sets.begin_below(static_cast<int>(j));
-        const cost_node& n = g.nodes[detail::at(kept[detail::at(b.without)])];
-        const auto ns = static_cast<double>(n.times.front().forward + n.times.front().backward);
-        t.seconds[j] = t.seconds[detail::at(b.set)] + ns * 1e-9;
-        t.parameters[j] = t.parameters[detail::at(b.set)] + static_cast<double>(n.parameter_bytes);
-        for (std::size_t v = 0; v < kept.size(); ++v) {
-            bool leaves = false;
-            for (int k = order.first_out[detail::at(kept[v])]; k < order.first_out[detail::at(kept[v]) + 1]; ++k) {
-                const int w = number[detail::at(g.edges[detail::at(order.out[detail::at(k)])].to)];
-                leaves = leaves || (w >= 0 && !sets.contains(static_cast<int>(j), w));
-            }
-            const bool inside = sets.contains(static_cast<int>(j), static_cast<int>(v));
-            t.sent[j] += leaves && inside ? static_cast<double>(g.nodes[detail::at(kept[v])].output_bytes) : 0;
-        }
-    }
-    t.best.assign(count * wide, std::numeric_limits<double>::infinity());
-    t.from.assign(count * wide, {0, 0});
-    t.best[0] = 0;
-    std::vector<int> seen(count, 0);
-    std::vector<int> todo;
-    const int most = o.replicate ? o.machines : 1;
-    for (std::size_t j = 1; j < count; ++j) {
-        todo.assign(1, static_cast<int>(j));
-        while (!todo.empty()) {
-            const int upper = todo.back();
-            todo.pop_back();
-            for (const downsets::below* b = sets.begin_below(upper); b != sets.end_below(upper); ++b) {
-                const std::size_t k = detail::at(b->set);
-                if (seen[k] == static_cast<int>(j)) {
-                    continue;
-                }
-                seen[k] = static_cast<int>(j);
-                todo.push_back(b->set);
-                const bool counted = o.formula == pipedream_formula::paper && k > 0;
-                const double moved = counted ? 2 * t.sent[k] / o.bytes_per_second : 0;
-                for (int r = 1; r <= most; ++r) {
-                    const double stage = pipedream_stage(o, std::max(0.0, t.seconds[j] - t.seconds[k]),
-                                                         std::max(0.0, t.parameters[j] - t.parameters[k]), r);
-                    for (int before = k == 0 ? 0 : 1; before + r <= o.machines; ++before) {
-                        const double value = std::max({t.best[k * wide + detail::at(before)], moved, stage});
-                        double& best = t.best[j * wide + detail::at(before + r)];
-                        if (value < best) {
-                            best = value;
-                            t.from[j * wide + detail::at(before + r)] = {b->set, r};
-                        }
-                    }
-                }
-            }
-        }
-    }
-    std::size_t machines = 1;
-    for (std::size_t m = 1; m < wide; ++m) {
-        machines = t.best[(count - 1) * wide + m] < t.best[(count - 1) * wide + machines] ? m : machines;
-    }
-    plan.seconds = t.best[(count - 1) * wide + machines];
-    plan.data_parallel = pipedream_stage(o, t.seconds.back(), t.parameters.back(), o.machines);
-    plan.replicas.clear();
-    std::vector<int> stage_back(kept.size(), 0);
-    for (int j = sets.full(); j != 0;) {
-        const auto [k, r] = t.from[detail::at(j) * wide + machines];
-        for (std::size_t v = 0; v < kept.size(); ++v) {
-            const int node = static_cast<int>(v);
-            if (sets.contains(j, node) && !sets.contains(k, node)) {
-                stage_back[v] = static_cast<int>(plan.replicas.size());
-            }
-        }
-        plan.replicas.push_back(r);
-        machines -= detail::at(r);
-        j = k;
-    }
-    std::reverse(plan.replicas.begin(), plan.replicas.end());
-    const int stages = static_cast<int>(plan.replicas.size());
-    for (std::size_t v = 0; v < kept.size(); ++v) {
-        plan.stage[detail::at(kept[v])] = stages - 1 - stage_back[v];
-    }
-    for (const cost_edge& e : g.edges) { // ends that were left out
-        if (ends[detail::at(e.to)] != 0) {
-            plan.stage[detail::at(e.to)] = std::max(plan.stage[detail::at(e.to)], plan.stage[detail::at(e.from)]);
-        }
-    }
-    for (int v = 0; v < g.count(); ++v) {
-        const int first = order.first_out[detail::at(v)];
-        if (ends[detail::at(v)] != 0 && first < order.first_out[detail::at(v) + 1]) {
-            int earliest = stages - 1;
-            for (int k = first; k < order.first_out[detail::at(v) + 1]; ++k) {
-                earliest = std::min(earliest, plan.stage[detail::at(g.edges[detail::at(order.out[detail::at(k)])].to)]);
-            }
-            plan.stage[detail::at(v)] = earliest;
-        }
-    }
-    return plan;
+    return detail::pipedream_planner(g, o).plan();
 }
 
 TESSERA_INLINE split_problem to_split_problem(const cost_graph& g, int accelerators, double memory,

@@ -40,7 +40,8 @@ public:
     /// A product with its workspace and, of what cublasLt proposes for that, what was measured to be fastest, or the
     /// first.
     matrix_product choose(matrix_product m);
-    /// Workspace of a matrix product, instead of product_workspace.
+    /// Workspace of a matrix product, instead of product_workspace: for those who run call lists without a GPU, as the
+    /// tests do, and clear on a processor what a GPU would have.
     void set_product_workspace(index_t bytes) { product_bytes_ = bytes; }
 
     /// Adds what was measured before.

@@ -83,17 +83,76 @@ __device__ inline void add_listed(const T* dy, long long columns, long long left
     }
 }
 
+/// The tokens in a block's list, in their order.
+struct token_list {
+    int* row_of;          ///< of a token; -1 of one that another leads to
+    unsigned short* at;   ///< its place among those looked through
+    unsigned short* next; ///< in the list; 0: none
+    int* before;          ///< of its tokens those of the threads before, and at last of all
+};
+
+/// Each thread's number becomes its sum with those of the threads before it.
+__device__ inline void sum_before(int* before) {
+    for (unsigned width = 1; width < blockDim.x; width *= 2) {
+        const int more = threadIdx.x >= width ? before[threadIdx.x - width] : 0;
+        __syncthreads();
+        before[threadIdx.x] += more;
+        __syncthreads();
+    }
+}
+
+/// Lists a thread's own hits among its eight tokens, behind those of the threads before. Returns how many all list.
+__device__ inline int list_tokens(const token_list& list, const int* own, unsigned first_row, unsigned hits,
+                                  int count) {
+    sum_before(list.before);
+    int to = list.before[threadIdx.x] - count;
+    for (int u = 0; u < 8; ++u) {
+        if ((hits >> u & 1u) != 0) {
+            list.row_of[to] = static_cast<int>(static_cast<unsigned>(own[u]) - first_row);
+            list.at[to] = static_cast<unsigned short>(8 * threadIdx.x + u);
+            list.next[to] = 0;
+            ++to;
+        }
+    }
+    __syncthreads();
+    return list.before[blockDim.x - 1];
+}
+
+/// Leads each listed token to the next of its row.
+__device__ inline void link_rows(const token_list& list, int all) {
+    unsigned is_led_to = 0;
+    for (int u = 0; u < 8; ++u) {
+        const int i = static_cast<int>(threadIdx.x + u * blockDim.x);
+        int k = i - 1;
+        while (i < all && k >= 0 && list.row_of[k] != list.row_of[i]) {
+            --k;
+        }
+        if (i < all && k >= 0) {
+            is_led_to |= 1u << u;
+            list.next[k] = static_cast<unsigned short>(i);
+        }
+    }
+    __syncthreads();
+    for (int u = 0; u < 8; ++u) {
+        if ((is_led_to >> u & 1u) != 0) {
+            list.row_of[threadIdx.x + u * blockDim.x] = -1;
+        }
+    }
+    __syncthreads();
+}
+
 /// The gradients of each row's tokens, added in the tokens' order. A block has the rows whose numbers are its own
 /// modulo the number of blocks, so that tokens that are frequent together fall to many. It looks through the tokens,
 /// eight for a thread at a time, lists those of its rows in their order, each leading to the next of its row, and then
 /// has a thread for each column. at: tokens, dy, to.
 template <class T>
 __device__ void look_up_gradient_of(const given<look_up_numbers>& a) {
-    __shared__ int row_of[2048];          // of a token in the list; -1 of one that another leads to
-    __shared__ unsigned short at[2048];   // its place among those looked through
-    __shared__ unsigned short next[2048]; // in the list; 0: none
-    __shared__ int before[256];           // of the tokens in the list those of the threads before, and at last of all
+    __shared__ int row_of[2048];
+    __shared__ unsigned short at[2048];
+    __shared__ unsigned short next[2048];
+    __shared__ int before[256];
     __shared__ int found[1];
+    const token_list list = {row_of, at, next, before};
     const int* tokens = pointer<const int>(a, 0);
     const T* dy = pointer<const T>(a, 1);
     const unsigned rows = static_cast<unsigned>(a.n.rows);
@@ -129,47 +188,13 @@ __device__ void look_up_gradient_of(const given<look_up_numbers>& a) {
         before[threadIdx.x] = count;
         __syncthreads();
         if (found[0] == 1) {
-            for (unsigned width = 1; width < blockDim.x; width *= 2) {
-                const int more = threadIdx.x >= width ? before[threadIdx.x - width] : 0;
-                __syncthreads();
-                before[threadIdx.x] += more;
-                __syncthreads();
-            }
-            int to = before[threadIdx.x] - count;
-            for (int u = 0; u < 8; ++u) {
-                if ((hits >> u & 1u) != 0) {
-                    row_of[to] = static_cast<int>(static_cast<unsigned>(own[u]) - first_row);
-                    at[to] = static_cast<unsigned short>(8 * threadIdx.x + u);
-                    next[to] = 0;
-                    ++to;
-                }
-            }
-            __syncthreads();
-            const int all = before[blockDim.x - 1];
-            unsigned is_led_to = 0;
-            for (int u = 0; u < 8; ++u) {
-                const int i = static_cast<int>(threadIdx.x + u * blockDim.x);
-                int k = i - 1;
-                while (i < all && k >= 0 && row_of[k] != row_of[i]) {
-                    --k;
-                }
-                if (i < all && k >= 0) {
-                    is_led_to |= 1u << u;
-                    next[k] = static_cast<unsigned short>(i);
-                }
-            }
-            __syncthreads();
-            for (int u = 0; u < 8; ++u) {
-                if ((is_led_to >> u & 1u) != 0) {
-                    row_of[threadIdx.x + u * blockDim.x] = -1;
-                }
-            }
-            __syncthreads();
+            const int all = list_tokens(list, own, first_row, hits, count);
+            link_rows(list, all);
             for (int i = 0; i < all; ++i) {
                 if (row_of[i] >= 0) {
-                    float* row = pointer<float>(a, 2) + row_of[i] * a.n.columns;
+                    float* to = pointer<float>(a, 2) + row_of[i] * a.n.columns;
                     for (long long c = threadIdx.x; c < a.n.columns; c += 4 * blockDim.x) {
-                        add_listed(dy + first * a.n.columns + c, a.n.columns, a.n.columns - c, at, next, i, row + c);
+                        add_listed(dy + first * a.n.columns + c, a.n.columns, a.n.columns - c, at, next, i, to + c);
                     }
                 }
             }

@@ -354,62 +354,65 @@ struct alignas(8) pooled {
     float dy; ///< what the element there, or in an average each element, gets
 };
 
-/// First what each window that touches the block gives, and to which element; then for every element the sum over the
-/// windows that cover it, in row-major order of the windows.
-template <bool Average, class T>
-__device__ void pool_block_backward(const given<pool_numbers>& a) {
-    __shared__ pooled found[2048]; // most_pool_windows
-    __shared__ unsigned rows[256]; // most_pool_side
-    __shared__ unsigned columns[256];
-    const side h = side_of(a.n, 0);
-    const side w = side_of(a.n, 1);
-    const unsigned along_columns = static_cast<unsigned>(a.n.blocks[1]);
-    const unsigned along_rows = static_cast<unsigned>(a.n.blocks[0]);
+/// The elements of a block, the windows that touch it, and its planes.
+struct pool_block {
+    side h, w;
+    int top, left, bottom, right;
+    int first_row, first_column; ///< windows
+    long long first_plane;
+    int planes;
+};
+
+__device__ inline pool_block own_block(const pool_numbers& n) {
+    pool_block b;
+    b.h = side_of(n, 0);
+    b.w = side_of(n, 1);
+    const unsigned along_columns = static_cast<unsigned>(n.blocks[1]);
+    const unsigned along_rows = static_cast<unsigned>(n.blocks[0]);
     const unsigned band = blockIdx.x / along_columns;
     const unsigned group = band / along_rows;
-    const int tall = static_cast<int>(a.n.block[0]);
-    const int broad = static_cast<int>(a.n.block[1]);
-    const int top = static_cast<int>(band - group * along_rows) * tall;
-    const int left = static_cast<int>(blockIdx.x - band * along_columns) * broad;
-    const int bottom = smaller(top + tall, h.in);
-    const int right = smaller(left + broad, w.in);
-    const int first_row = h.begun(h.before(top));
-    const int first_column = w.begun(w.before(left));
-    const long long first_plane = group * a.n.block_planes;
-    const long long planes_left = a.n.planes - first_plane;
-    const int planes = static_cast<int>(planes_left < a.n.block_planes ? planes_left : a.n.block_planes);
-    const int threads = static_cast<int>(blockDim.x);
-    const int thread = static_cast<int>(threadIdx.x);
-    for (int i = thread; i < bottom - top; i += threads) {
-        rows[i] = covering(h, top + i, first_row);
-    }
-    for (int i = thread; i < right - left; i += threads) {
-        columns[i] = covering(w, left + i, first_column);
-    }
-    const T* x = pointer<const T>(a, 0) + first_plane * (h.in * w.in);
-    const T* dy = pointer<const T>(a, Average ? 0 : 1) + first_plane * (h.out * w.out);
-    T* dx = pointer<T>(a, Average ? 1 : 2) + first_plane * (h.in * w.in);
+    const int tall = static_cast<int>(n.block[0]);
+    const int broad = static_cast<int>(n.block[1]);
+    b.top = static_cast<int>(band - group * along_rows) * tall;
+    b.left = static_cast<int>(blockIdx.x - band * along_columns) * broad;
+    b.bottom = smaller(b.top + tall, b.h.in);
+    b.right = smaller(b.left + broad, b.w.in);
+    b.first_row = b.h.begun(b.h.before(b.top));
+    b.first_column = b.w.begun(b.w.before(b.left));
+    b.first_plane = group * n.block_planes;
+    const long long planes_left = n.planes - b.first_plane;
+    b.planes = static_cast<int>(planes_left < n.block_planes ? planes_left : n.block_planes);
+    return b;
+}
 
+/// What each window that touches the block gives, and to which element.
+template <bool Average, class T>
+__device__ void find_pooled(const given<pool_numbers>& a, const pool_block& b, pooled* found) {
+    const side& h = b.h;
+    const side& w = b.w;
+    const T* x = pointer<const T>(a, 0) + b.first_plane * (h.in * w.in);
+    const T* dy = pointer<const T>(a, Average ? 0 : 1) + b.first_plane * (h.out * w.out);
     const int high = static_cast<int>(a.n.windows[0]);
     const int wide = static_cast<int>(a.n.windows[1]);
-    const int stack_of_windows = static_cast<int>(a.n.stack[1]);
-    const int stacks_of_windows = static_cast<int>(a.n.stacks[1]);
-    const int windows_down = h.begun(bottom) - first_row;
-    const int windows_across = w.begun(right) - first_column;
+    const int stack = static_cast<int>(a.n.stack[1]);
+    const int stacks = static_cast<int>(a.n.stacks[1]);
+    const int windows_down = h.begun(b.bottom) - b.first_row;
+    const int windows_across = w.begun(b.right) - b.first_column;
     const int square = h.dilation == 1 && w.dilation == 1 && h.size == w.size ? h.size : 0;
-    for (int i = thread; i < planes * stacks_of_windows * wide; i += threads) {
+    const int threads = static_cast<int>(blockDim.x);
+    for (int i = static_cast<int>(threadIdx.x); i < b.planes * stacks * wide; i += threads) {
         const int line = quotient(i, a.n.factors[1].columns);
         const int plane = quotient(line, a.n.factors[1].stacks);
         const int column = i - line * wide;
-        const int begin = (line - plane * stacks_of_windows) * stack_of_windows;
-        const int end = column < windows_across ? smaller(begin + stack_of_windows, windows_down) : 0;
+        const int begin = (line - plane * stacks) * stack;
+        const int end = column < windows_across ? smaller(begin + stack, windows_down) : 0;
         const int start = plane * (h.in * w.in);
-        const int v = w.first + (first_column + column) * w.stride;
-        const T* from = dy + static_cast<long long>(plane) * (h.out * w.out) + (first_column + column);
+        const int v = w.first + (b.first_column + column) * w.stride;
+        const T* from = dy + static_cast<long long>(plane) * (h.out * w.out) + (b.first_column + column);
         pooled* to = found + plane * high * wide + column;
         for (int row = begin; row < end; ++row) {
-            const int y = h.first + (first_row + row) * h.stride;
-            const float g = from[(first_row + row) * w.out];
+            const int y = h.first + (b.first_row + row) * h.stride;
+            const float g = from[(b.first_row + row) * w.out];
             if (Average) {
                 to[row * wide].dy = g / divisor(a.n, h, w, y, v);
             } else {
@@ -420,23 +423,32 @@ __device__ void pool_block_backward(const given<pool_numbers>& a) {
             }
         }
     }
-    __syncthreads();
+}
 
+/// For every element of the block the sum over the windows that cover it, in row-major order of the windows.
+template <bool Average, class T>
+__device__ void sum_pooled(const given<pool_numbers>& a, const pool_block& b, const pooled* found,
+                           const unsigned* rows, const unsigned* columns) {
+    T* dx = pointer<T>(a, Average ? 1 : 2) + b.first_plane * (b.h.in * b.w.in);
+    const int broad = static_cast<int>(a.n.block[1]);
+    const int high = static_cast<int>(a.n.windows[0]);
+    const int wide = static_cast<int>(a.n.windows[1]);
     const int step_row = static_cast<int>(a.n.step[0]);
     const int step = static_cast<int>(a.n.step[1]);
     const int stack = static_cast<int>(a.n.stack[0]);
     const int stacks = static_cast<int>(a.n.stacks[0]);
-    for (int i = thread; i < planes * stacks * broad; i += threads) {
+    const int threads = static_cast<int>(blockDim.x);
+    for (int i = static_cast<int>(threadIdx.x); i < b.planes * stacks * broad; i += threads) {
         const int line = quotient(i, a.n.factors[0].columns);
         const int plane = quotient(line, a.n.factors[0].stacks);
         const int column = i - line * broad;
         const int begin = (line - plane * stacks) * stack;
-        const int end = left + column < right ? smaller(begin + stack, bottom - top) : begin;
+        const int end = b.left + column < b.right ? smaller(begin + stack, b.bottom - b.top) : begin;
         const unsigned along_w = begin < end ? columns[column] : 0;
         const int first_w = static_cast<int>(along_w & 0xffffu);
         const int end_w = static_cast<int>(along_w >> 16);
         const pooled* of_plane = found + plane * high * wide;
-        int place = plane * (h.in * w.in) + (top + begin) * w.in + left + column;
+        int place = plane * (b.h.in * b.w.in) + (b.top + begin) * b.w.in + b.left + column;
         for (int row = begin; row < end; ++row) {
             const unsigned along_h = rows[row];
             float sum = 0.0f;
@@ -451,9 +463,28 @@ __device__ void pool_block_backward(const given<pool_numbers>& a) {
                 }
             }
             dx[place] = sum;
-            place += w.in;
+            place += b.w.in;
         }
     }
+}
+
+template <bool Average, class T>
+__device__ void pool_block_backward(const given<pool_numbers>& a) {
+    __shared__ pooled found[2048]; // most_pool_windows
+    __shared__ unsigned rows[256]; // most_pool_side
+    __shared__ unsigned columns[256];
+    const pool_block b = own_block(a.n);
+    const int threads = static_cast<int>(blockDim.x);
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int i = thread; i < b.bottom - b.top; i += threads) {
+        rows[i] = covering(b.h, b.top + i, b.first_row);
+    }
+    for (int i = thread; i < b.right - b.left; i += threads) {
+        columns[i] = covering(b.w, b.left + i, b.first_column);
+    }
+    find_pooled<Average, T>(a, b, found);
+    __syncthreads();
+    sum_pooled<Average, T>(a, b, found, rows, columns);
 }
 
 /// at: x, dy, dx.

@@ -4,7 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/backend/host/choose/formats.hpp"
+#include "tessera/backend/host/choose/chooser.hpp"
 #include "tessera/backend/host/choose/groups.hpp"
 
 namespace tessera::host::detail {

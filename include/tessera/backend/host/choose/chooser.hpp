@@ -87,7 +87,7 @@ private:
     void align(group& x);
     candidate option_for(int t, const candidate& k);
 
-    // ---- what passes between them: choose/formats.hpp ---------------------------------------------------------------
+    // ---- what passes between them: choose/formats.inl ---------------------------------------------------------------
 
     void link();
     passed& parameter(int tensor, const box& part);
@@ -135,6 +135,7 @@ private:
 
 #ifndef TESSERA_COMPILED
 #include "tessera/backend/host/choose/chooser.inl"
+#include "tessera/backend/host/choose/formats.inl"
 #endif
 
 #include "tessera/base/end_header.inl"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of formats.hpp.
+// Bodies of chooser.hpp: what passes between tasks in which memory format on the host, what its reorders cost, and the
+// formats in which parameters are stored.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/backend/host/choose/formats.hpp"
+#include "tessera/backend/host/choose/chooser.hpp"
 
 namespace tessera::host::detail {
 

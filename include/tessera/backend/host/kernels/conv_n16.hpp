@@ -87,6 +87,65 @@ inline constexpr int operand_bytes = 40 * 1024;
     return (channels + passes - 1) / passes;
 }
 
+/// Where the elements of a window over `channels` channels are, from its first one, and their weights.
+inline void list_taps(tap* taps, const conv_shape& s, int channels, std::ptrdiff_t in_plane, int line,
+                      int rows) noexcept {
+    int count = 0;
+    for (int c = 0; c < channels; ++c)
+        for (int h = 0; h < s.kernel_h; ++h)
+            for (int w = 0; w < s.kernel_w; ++w, ++count)
+                taps[count] = {static_cast<std::int32_t>(c * in_plane + (h * s.dilation_h * line + w * s.dilation_w) *
+                                                                            std::ptrdiff_t{block_samples}),
+                               count * rows};
+}
+
+/// What sums start with: a vector for each channel, and for the rows of the last tile behind them.
+inline void repeat_bias(float* start, const float* bias, int channels) noexcept {
+    for (int o = 0; o < channels + largest_rows; ++o)
+        for (int lane = 0; lane < block_samples; ++lane)
+            start[o * block_samples + lane] = bias == nullptr ? 0.0F : bias[smallest(o, channels - 1)];
+}
+
+/// The columns of a band, tile by tile: output pixels in row-major order, each in so many parts of its samples.
+struct column_walk {
+    const conv_shape& s;
+    const float* in;
+    float* out;
+    int line; ///< of the input
+    int parts;
+    int width; ///< samples of a part
+    int oh = 0, ow = 0, part = 0;
+
+    /// Where the inputs of the next tile's columns begin, and where their results go; the last tile, with `left`
+    /// columns or less, repeats the last one.
+    void next(const float** vectors, float** to, int wide, int left) noexcept {
+        if (parts == 1 && ow + wide <= s.out_width) { // of one row
+            const float* const at = in + (std::ptrdiff_t{oh} * s.stride_h * line + ow * s.stride_w) * block_samples;
+            float* const first = out + (std::ptrdiff_t{oh} * s.out_width + ow) * block_samples;
+            for (int b = 0; b < wide; ++b) {
+                vectors[b] = at + b * (s.stride_w * block_samples);
+                to[b] = first + b * block_samples;
+            }
+            ow += wide;
+            if (ow == s.out_width) {
+                ow = 0;
+                ++oh;
+            }
+            return;
+        }
+        for (int b = 0; b < wide; ++b) {
+            vectors[b] = in + (std::ptrdiff_t{oh} * s.stride_h * line + ow * s.stride_w) * block_samples + part * width;
+            to[b] = out + (std::ptrdiff_t{oh} * s.out_width + ow) * block_samples + part * width;
+            if (b + 1 >= left) continue;
+            if (++part < parts) continue;
+            part = 0;
+            if (++ow < s.out_width) continue;
+            ow = 0;
+            ++oh;
+        }
+    }
+};
+
 } // namespace detail
 
 /// y = conv(x, weights) + bias, then clipped at zero when relu. bias may be nullptr. pack = false reuses the weights
@@ -117,19 +176,11 @@ inline void conv_forward(const float* x, const float* weights, const float* bias
     const int pass = detail::channels_per_pass(s.in_channels, s.kernel_h, s.kernel_w, (wide / parts + 1) * s.stride_w);
     const std::ptrdiff_t in_plane = std::ptrdiff_t{height} * line * block_samples;
     const std::ptrdiff_t out_plane = std::ptrdiff_t{s.out_height} * s.out_width * block_samples;
-    int count = 0;
-    for (int c = 0; c < pass; ++c)
-        for (int h = 0; h < s.kernel_h; ++h)
-            for (int w = 0; w < s.kernel_w; ++w, ++count)
-                taps[count] = {static_cast<std::int32_t>(c * in_plane + (h * s.dilation_h * line + w * s.dilation_w) *
-                                                                            std::ptrdiff_t{block_samples}),
-                               count * rows};
+    detail::list_taps(taps, s, pass, in_plane, line, rows);
 
     detail::listed_sum work;
     work.taps = taps;
-    for (int o = 0; o < s.out_channels + detail::largest_rows; ++o)
-        for (int lane = 0; lane < block_samples; ++lane)
-            start[o * block_samples + lane] = bias == nullptr ? 0.0F : bias[detail::smallest(o, s.out_channels - 1)];
+    detail::repeat_bias(start, bias, s.out_channels);
     work.ends.start_row = block_samples;
     for (int item = 0; item < s.blocks * s.out_height; item += band) {
         const int n = item / s.out_height, top = item % s.out_height;
@@ -141,34 +192,10 @@ inline void conv_forward(const float* x, const float* weights, const float* bias
             in = padded;
         }
         const int columns = band * s.out_width * parts;
-        int oh = 0, ow = 0, part = 0;
+        detail::column_walk walk{s, in, out, line, parts, width};
         for (int first = 0; first < columns; first += wide) {
             const float* vectors[detail::largest_columns];
-            const bool one_row = parts == 1 && ow + wide <= s.out_width;
-            if (one_row) {
-                const float* const at = in + (std::ptrdiff_t{oh} * s.stride_h * line + ow * s.stride_w) * block_samples;
-                float* const to = out + (std::ptrdiff_t{oh} * s.out_width + ow) * block_samples;
-                for (int b = 0; b < wide; ++b) {
-                    vectors[b] = at + b * (s.stride_w * block_samples);
-                    work.ends.out[b] = to + b * block_samples;
-                }
-                ow += wide;
-                if (ow == s.out_width) {
-                    ow = 0;
-                    ++oh;
-                }
-            }
-            for (int b = 0; b < wide && !one_row; ++b) {
-                vectors[b] =
-                    in + (std::ptrdiff_t{oh} * s.stride_h * line + ow * s.stride_w) * block_samples + part * width;
-                work.ends.out[b] = out + (std::ptrdiff_t{oh} * s.out_width + ow) * block_samples + part * width;
-                if (first + b + 1 >= columns) continue; // the last tile repeats the last column
-                if (++part < parts) continue;
-                part = 0;
-                if (++ow < s.out_width) continue;
-                ow = 0;
-                ++oh;
-            }
+            walk.next(vectors, work.ends.out, wide, columns - first);
             for (int channel = 0; channel < s.in_channels; channel += pass) {
                 const int channels = detail::smallest(pass, s.in_channels - channel);
                 work.tap_count = channels * window;

@@ -8,6 +8,7 @@
 #include "tessera/execute/local/copy_box.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/call.hpp"
+#include "tessera/plan/parts.hpp"
 #include "tessera/simulate/reuse.hpp"
 
 namespace tessera::host {
@@ -31,6 +32,13 @@ struct cache_distances {
 residence residence_of(const simulation::reuse& r, index_t bytes, index_t all_bytes, const cache_distances& far = {});
 
 namespace detail {
+
+/// A shape as "64x10x24".
+std::string extents_name(const shape& s);
+
+std::string compute_name(const plan& p, const task& t, const graph_view& g, const description* d,
+                         const format_table& table, const operator_rows& rows);
+std::string copy_name(const plan& p, const task& t);
 
 /// What a task does, whatever its backend says: engine and formats. `call` points into the graph's description `d`.
 std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,

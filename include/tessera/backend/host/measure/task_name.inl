@@ -29,52 +29,62 @@ TESSERA_INLINE residence residence_of(const simulation::reuse& r, index_t bytes,
 
 namespace tessera::host::detail {
 
+TESSERA_INLINE std::string extents_name(const shape& s) {
+    std::string name;
+    for (int k = 0; k < s.rank; ++k) {
+        name += (k > 0 ? "x" : "") + std::to_string(s[k]);
+    }
+    return name;
+}
+
+TESSERA_INLINE std::string compute_name(const plan& p, const task& t, const graph_view& g, const description* d,
+                                        const format_table& table, const operator_rows& rows) {
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    if (t.what == pass::update) {
+        return "running " + extents_name(tile_at(t.compute().running).region.extents()) + " " +
+               std::to_string(t.reads.size());
+    }
+    candidate k;
+    k.engine = static_cast<engine_kind>(t.compute().implementation);
+    for (int o = 0; o < max_operands; ++o) {
+        k.value[o] = t.compute().value[o] >= 0 ? tile_at(t.compute().value[o]).format : -1;
+        k.gradient[o] = t.compute().gradient[o] >= 0 ? tile_at(t.compute().gradient[o]).format : -1;
+    }
+    return problem_name(call_of(p, t, g, *d), rows) + " | " + candidate_name(k, table, d->operands.size());
+}
+
+TESSERA_INLINE std::string copy_name(const plan& p, const task& t) {
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const tile& target = tile_at(t.writes[0]);
+    std::string name = std::string("copy ") + (t.copy().clear ? "cleared " : "") +
+                       (t.copy().reduce == reducer::max ? "max " : "") + std::to_string(bytes_of(target.type)) + " " +
+                       std::to_string(target.bytes);
+    for (const copy_segment& s : t.copy().segments) {
+        const box_copy b(s.region, tile_at(s.source).region, target.region);
+        name += std::string(s.overwrite ? " =" : " +") + (target.format == format::plain ? "" : "f");
+        for (int k = 0; k < max_rank; ++k) {
+            if (b.count[k] > 1) {
+                name += std::to_string(b.count[k]) + "*" + std::to_string(b.from_stride[k]) + ":" +
+                        std::to_string(b.to_stride[k]) + ",";
+            }
+        }
+        name += std::to_string(b.row);
+    }
+    return name;
+}
+
 TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                      const format_table& table, const operator_rows& rows, const optimizer& update) {
     const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
-    const auto extents = [](const shape& s) {
-        std::string name;
-        for (int k = 0; k < s.rank; ++k) {
-            name += (k > 0 ? "x" : "") + std::to_string(s[k]);
-        }
-        return name;
-    };
     std::string name;
     switch (t.kind()) {
-    case task_kind::compute: {
-        if (t.what == pass::update) {
-            return "running " + extents(tile_at(t.compute().running).region.extents()) + " " +
-                   std::to_string(t.reads.size());
-        }
-        candidate k;
-        k.engine = static_cast<engine_kind>(t.compute().implementation);
-        for (int o = 0; o < max_operands; ++o) {
-            k.value[o] = t.compute().value[o] >= 0 ? tile_at(t.compute().value[o]).format : -1;
-            k.gradient[o] = t.compute().gradient[o] >= 0 ? tile_at(t.compute().gradient[o]).format : -1;
-        }
-        return problem_name(call_of(p, t, g, *d), rows) + " | " + candidate_name(k, table, d->operands.size());
-    }
-    case task_kind::copy: {
-        const tile& target = tile_at(t.writes[0]);
-        name = std::string("copy ") + (t.copy().clear ? "cleared " : "") +
-               (t.copy().reduce == reducer::max ? "max " : "") + std::to_string(bytes_of(target.type)) + " " +
-               std::to_string(target.bytes);
-        for (const copy_segment& s : t.copy().segments) {
-            const box_copy b(s.region, tile_at(s.source).region, target.region);
-            name += std::string(s.overwrite ? " =" : " +") + (target.format == format::plain ? "" : "f");
-            for (int k = 0; k < max_rank; ++k) {
-                if (b.count[k] > 1) {
-                    name += std::to_string(b.count[k]) + "*" + std::to_string(b.from_stride[k]) + ":" +
-                            std::to_string(b.to_stride[k]) + ",";
-                }
-            }
-            name += std::to_string(b.row);
-        }
-        return name;
-    }
+    case task_kind::compute:
+        return compute_name(p, t, g, d, table, rows);
+    case task_kind::copy:
+        return copy_name(p, t);
     case task_kind::reorder:
         return "reorder " + table.name(tile_at(t.reads[0]).format) + " " + table.name(tile_at(t.writes[0]).format) +
-               " " + extents(tile_at(t.reads[0]).region.extents());
+               " " + extents_name(tile_at(t.reads[0]).region.extents());
     case task_kind::sum:
         return "sum " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size()) +
                (t.reads[0] == t.writes[0] ? " onto" : "");

@@ -47,8 +47,15 @@ private:
 
     float* slot(int place);
 
+    /// A formula while it becomes steps.
+    struct draft;
+
     void compile(const expression::formula& f, const fixed_vector<int, expression::most_inputs>& roots,
                  const std::array<float, expression::most_attributes>& attributes);
+    int own_slot() { return first_slot + slots_++; }
+    void place_leaves(draft& d, const std::array<float, expression::most_attributes>& attributes);
+    void place_steps(draft& d);
+    void copy_roots(const draft& d);
 
     int roots_ = 0;
     int slots_ = 0;

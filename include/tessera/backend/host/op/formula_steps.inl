@@ -63,13 +63,40 @@ TESSERA_INLINE float* formula_steps::slot(int place) {
     return numbers_.data() + skipped + static_cast<std::size_t>(place - first_slot) * stride;
 }
 
-TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
-                                           const fixed_vector<int, expression::most_inputs>& roots,
-                                           const std::array<float, expression::most_attributes>& attributes) {
-    using expression::opcode;
-    std::vector<int> order;
-    std::vector<int> place(static_cast<std::size_t>(expression::max_nodes), -1);
-    bool is_given = false;
+struct formula_steps::draft {
+    struct step {
+        kernels::step_code what;
+        int node; ///< -1 of one that became a part of the next
+        int count;
+        int of[3];
+    };
+
+    draft(const expression::formula& formula, const fixed_vector<int, expression::most_inputs>& wanted);
+
+    const expression::node& node(int i) const { return f.nodes.nodes[i]; }
+    bool is_leaf(int i) const { return expression::operands_of(node(i).what) == 0 || (is_given && i == f.result); }
+    int root_of(int i) const; ///< the first whose node it is
+    void plan_steps();
+    step step_of(int i);
+    void find_last_uses();
+
+    const expression::formula& f;
+    const fixed_vector<int, expression::most_inputs>& roots;
+    bool is_given = false;     ///< the result is one of the leaves
+    std::vector<int> order;    ///< nodes
+    std::vector<int> uses;     ///< by node: how often others read it
+    std::vector<step> planned; ///< in the order of their nodes
+    std::vector<int> own_step; ///< by node
+    std::vector<int> last_use; ///< by node: the step
+    std::vector<int> place;    ///< by node: its array
+};
+
+TESSERA_INLINE formula_steps::draft::draft(const expression::formula& formula,
+                                           const fixed_vector<int, expression::most_inputs>& wanted)
+    : f(formula), roots(wanted) {
+    const std::vector<int> none(static_cast<std::size_t>(expression::max_nodes), -1);
+    own_step = last_use = place = none;
+    uses.assign(none.size(), 0);
     std::uint64_t done = 0;
     for (const int root : roots) {
         is_given = is_given || f.reads_result(root);
@@ -77,66 +104,79 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         expression::detail::visit(f, root, f.root(root), done, needed);
         order.insert(order.end(), needed.at, needed.at + needed.count);
     }
-    const auto is_leaf = [&](int i) {
-        return expression::operands_of(f.nodes.nodes[i].what) == 0 || (is_given && i == f.result);
-    };
-    const auto root_of = [&](int i) { // the first whose node it is
-        for (int r = 0; r < roots.size(); ++r) {
-            if (f.root(roots[r]) == i) {
-                return r;
-            }
-        }
-        return -1;
-    };
-    std::vector<int> uses(place.size(), 0);
     for (const int i : order) {
-        for (int p = 0; !is_leaf(i) && p < expression::operands_of(f.nodes.nodes[i].what); ++p) {
-            ++uses[static_cast<std::size_t>(f.nodes.nodes[i].of[p])];
+        for (int p = 0; !is_leaf(i) && p < expression::operands_of(node(i).what); ++p) {
+            ++uses[static_cast<std::size_t>(node(i).of[p])];
         }
     }
-    // Steps of nodes; what only the next one takes is a part of it.
-    struct planned_step {
-        kernels::step_code what;
-        int node;
-        int count;
-        int of[3];
-    };
-    std::vector<planned_step> planned;
-    std::vector<int> own_step(place.size(), -1);
+}
+
+TESSERA_INLINE int formula_steps::draft::root_of(int i) const {
+    for (int r = 0; r < roots.size(); ++r) {
+        if (f.root(roots[r]) == i) {
+            return r;
+        }
+    }
+    return -1;
+}
+
+/// Steps of nodes; what only the next one takes is a part of it.
+TESSERA_INLINE void formula_steps::draft::plan_steps() {
     for (const int i : order) {
-        const expression::node& n = f.nodes.nodes[i];
-        if (is_leaf(i)) {
+        if (!is_leaf(i)) {
+            const step made = step_of(i);
+            own_step[static_cast<std::size_t>(i)] = static_cast<int>(planned.size());
+            planned.push_back(made);
+        }
+    }
+}
+
+TESSERA_INLINE formula_steps::draft::step formula_steps::draft::step_of(int i) {
+    const expression::node& n = node(i);
+    const int count = expression::operands_of(n.what);
+    for (int p = 0; p < count && count == 2; ++p) {
+        const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
+        const int made_by = own_step[static_cast<std::size_t>(first)];
+        const kernels::step_code pair = kernels::pair_of(node(first).what, n.what, p == 1);
+        if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
+            pair == kernels::step_code::constant ||
+            planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(node(first).what)) {
             continue;
         }
-        planned_step step{kernels::code_of(n.what), i, expression::operands_of(n.what), {n.of[0], n.of[1], n.of[2]}};
-        for (int p = 0; p < step.count && step.count == 2; ++p) {
-            const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
-            const int made_by = own_step[static_cast<std::size_t>(first)];
-            const kernels::step_code pair = kernels::pair_of(f.nodes.nodes[first].what, n.what, p == 1);
-            if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
-                pair == kernels::step_code::constant ||
-                planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(f.nodes.nodes[first].what)) {
-                continue;
-            }
-            planned_step& before = planned[static_cast<std::size_t>(made_by)];
-            step = {pair, i, 3, {before.of[0], before.of[1], n.of[1 - p]}};
-            before.node = -1;
-            break;
-        }
-        own_step[static_cast<std::size_t>(i)] = static_cast<int>(planned.size());
-        planned.push_back(step);
+        step& before = planned[static_cast<std::size_t>(made_by)];
+        before.node = -1;
+        return {pair, i, 3, {before.of[0], before.of[1], n.of[1 - p]}};
     }
-    std::vector<int> last_use(place.size(), -1); // the step
+    return {kernels::code_of(n.what), i, count, {n.of[0], n.of[1], n.of[2]}};
+}
+
+TESSERA_INLINE void formula_steps::draft::find_last_uses() {
     for (std::size_t k = 0; k < planned.size(); ++k) {
         for (int p = 0; planned[k].node >= 0 && p < planned[k].count; ++p) {
             last_use[static_cast<std::size_t>(planned[k].of[p])] = static_cast<int>(k);
         }
     }
-    const auto own_slot = [&] { return first_slot + slots_++; };
-    for (const int i : order) {
-        const expression::node& n = f.nodes.nodes[i];
-        int& to = place[static_cast<std::size_t>(i)];
-        if (is_given && i == f.result) {
+}
+
+TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
+                                           const fixed_vector<int, expression::most_inputs>& roots,
+                                           const std::array<float, expression::most_attributes>& attributes) {
+    draft d(f, roots);
+    d.plan_steps();
+    d.find_last_uses();
+    place_leaves(d, attributes);
+    place_steps(d);
+    copy_roots(d);
+}
+
+TESSERA_INLINE void formula_steps::place_leaves(draft& d,
+                                                const std::array<float, expression::most_attributes>& attributes) {
+    using expression::opcode;
+    const expression::formula& f = d.f;
+    for (const int i : d.order) {
+        const expression::node& n = d.node(i);
+        int& to = d.place[static_cast<std::size_t>(i)];
+        if (d.is_given && i == f.result) {
             to = f.inputs;
         } else if (n.what == opcode::input) {
             to = n.of[0]; // NOLINT(bugprone-signed-char-misuse): a small number
@@ -152,9 +192,12 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
                 {to, is_attribute ? attributes[static_cast<unsigned char>(n.of[0])] : static_cast<float>(n.constant)});
         }
     }
+}
+
+TESSERA_INLINE void formula_steps::place_steps(draft& d) {
     std::vector<int> free;
-    for (std::size_t k = 0; k < planned.size(); ++k) {
-        const planned_step& x = planned[k];
+    for (std::size_t k = 0; k < d.planned.size(); ++k) {
+        const draft::step& x = d.planned[k];
         if (x.node < 0) {
             continue;
         }
@@ -162,14 +205,14 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         for (int p = 0; p < 3; ++p) {
             const int operand = x.of[p < x.count ? p : 0];
             const auto at = static_cast<std::size_t>(operand);
-            step.of[p] = static_cast<std::uint8_t>(place[at]);
-            if (!is_leaf(operand) && root_of(operand) < 0 && last_use[at] == static_cast<int>(k)) {
-                free.push_back(place[at]); // a step may write what it reads
-                last_use[at] = -1;
+            step.of[p] = static_cast<std::uint8_t>(d.place[at]);
+            if (!d.is_leaf(operand) && d.root_of(operand) < 0 && d.last_use[at] == static_cast<int>(k)) {
+                free.push_back(d.place[at]); // a step may write what it reads
+                d.last_use[at] = -1;
             }
         }
-        int& to = place[static_cast<std::size_t>(x.node)];
-        if (const int r = root_of(x.node); r >= 0) {
+        int& to = d.place[static_cast<std::size_t>(x.node)];
+        if (const int r = d.root_of(x.node); r >= 0) {
             to = leaves + r;
         } else if (!free.empty()) {
             to = free.back();
@@ -180,15 +223,19 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         step.to = static_cast<std::uint8_t>(to);
         steps_.push_back(step);
     }
-    for (int r = 0; r < roots.size(); ++r) { // what is no step's, or is another root's
-        const int from = place[static_cast<std::size_t>(f.root(roots[r]))];
+}
+
+/// Copies the roots that are no step's, or are another root's.
+TESSERA_INLINE void formula_steps::copy_roots(const draft& d) {
+    for (int r = 0; r < d.roots.size(); ++r) {
+        const int from = d.place[static_cast<std::size_t>(d.f.root(d.roots[r]))];
         if (from != leaves + r) {
             const auto place_of_root = static_cast<std::uint8_t>(from);
-            steps_.push_back({kernels::code_of(opcode::stop_gradient),
+            steps_.push_back({kernels::code_of(expression::opcode::stop_gradient),
                               static_cast<std::uint8_t>(leaves + r),
                               {place_of_root, place_of_root, place_of_root}});
         }
-        apart_[r] = roots.size() > 1 ? own_slot() : -1;
+        apart_[r] = d.roots.size() > 1 ? own_slot() : -1;
     }
 }
 
