@@ -27,8 +27,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     std::map<std::string, std::size_t> n;
     {
         const ts::strategy s;
-        const auto& [a, b, c, d, e, f, g, h, i] = s;
-        n["strategy"] = count(a, b, c, d, e, f, g, h, i);
+        const auto& [a, b, c, d, e, f, g, h, i, j] = s;
+        n["strategy"] = count(a, b, c, d, e, f, g, h, i, j);
     }
     {
         const ts::configuration s;
@@ -62,8 +62,9 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::strategy_view s;
-        const auto& [a, b, c, d, e, f, g, h, i, j, k] = s; // ops and pool with their sizes, and the rest of a strategy
-        n["strategy_view"] = count(a, b, c, d, e, f, g, h, i, j, k);
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l] =
+            s; // ops and pool with their sizes, and the rest of a strategy
+        n["strategy_view"] = count(a, b, c, d, e, f, g, h, i, j, k, l);
     }
     return n;
 }
@@ -95,6 +96,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"strategy", "statistics", [](s_t& s) { s.statistics = ts::statistics_over::mini_batch; }},
         {"strategy", "parameters_on", [](s_t& s) { s.parameters_on = 1; }},
         {"strategy", "overlap", [](s_t& s) { s.overlap = true; }},
+        {"strategy", "sums_first", [](s_t& s) { s.sums_first = true; }},
         {"strategy", "sync", [](s_t& s) { s.sync.sum_at = ts::sync_time::after_backward; }},
 
         {"configuration", "degree", [](s_t& s) { s.ops[0].degree[0] = 1; }},

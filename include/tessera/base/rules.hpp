@@ -94,6 +94,8 @@ inline constexpr bool never = false;
     rule(partial_into_nonlinear, "a partial tensor is fed to a layer that is not linear; reduce it before") \
     rule(partial_without_reduction, "only an output that is a partial sum can be left partial") \
     rule(partial_degrees_differ, "a layer that passes a partial tensor on must have as many parts as the tensor") \
+    rule(more_devices_than_heads, "there are more devices that share a sequence than heads of attention, which each takes some of; let as many share it as there are heads, or fewer") \
+    rule(devices_do_not_divide_heads, "devices that share a sequence take as many heads of attention each; their number must divide the heads") \
     rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \
     rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
     rule(schedule_has_other_micro_batches, "the strategy must have as many micro-batches as the schedule that it follows; see strategy::follow()") \

@@ -28,6 +28,9 @@ struct strategy {
     /// What moves between devices (copies, sums of gradients, updates that reach other devices) is done by a
     /// communication stream of every device, beside its computation.
     bool overlap = false;
+    /// What several readers on one device contribute to the gradient of one region is added up there before it is sent
+    /// to other devices: the gradients of queries, keys and values travel as one. false: each by itself.
+    bool sums_first = false;
     synchronization sync; ///< of gradients and parameters
 
     strategy_view view() const;
@@ -46,6 +49,7 @@ struct strategy {
         see("statistics", &s::statistics, {.words = "statistics over", .always = true});
         see("parameters_on", &s::parameters_on, {.words = "parameters on one device"});
         see("overlap", &s::overlap, {.words = "communication beside computation"});
+        see("sums_first", &s::sums_first, {.words = "gradients summed before they are sent"});
         see("synchronization", &s::sync, {});
     }
 

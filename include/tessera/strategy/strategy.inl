@@ -10,18 +10,19 @@
 namespace tessera {
 
 TESSERA_INLINE strategy_view strategy::view() const {
-    return {ops.data(),    static_cast<int>(ops.size()),
-            pool.data(),   static_cast<index_t>(pool.size()),
-            micro_batches, schedule.stages > 0 ? &schedule : nullptr,
-            statistics,    parameters_on,
-            overlap,       sync.is_usual() ? nullptr : &sync,
-            steps_per_plan};
+    return {ops.data(),     static_cast<int>(ops.size()),
+            pool.data(),    static_cast<index_t>(pool.size()),
+            micro_batches,  schedule.stages > 0 ? &schedule : nullptr,
+            statistics,     parameters_on,
+            overlap,        sync.is_usual() ? nullptr : &sync,
+            steps_per_plan, sums_first};
 }
 
 TESSERA_INLINE strategy::strategy(const strategy_view& v)
     : ops(v.ops, v.ops + v.count), pool(v.pool, v.pool + v.pool_size), micro_batches(v.micro_batches),
       statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
     steps_per_plan = v.steps_per_plan;
+    sums_first = v.sums_first;
     if (v.schedule != nullptr) {
         schedule = *v.schedule;
     }

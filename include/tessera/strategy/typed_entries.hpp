@@ -18,6 +18,7 @@ struct strategy_numbers {
     statistics_over statistics = statistics_over::micro_batch;
     int parameters_on = -1;
     bool overlap = false;
+    bool sums_first = false;
 };
 
 } // namespace detail
@@ -57,6 +58,12 @@ struct overlap {
     static constexpr detail::says what = detail::says::overlap;
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::strategy_numbers& s) { s.overlap = true; }
+};
+/// Gradients to which several readers on one device contribute are added up there before they are sent.
+struct sums_first {
+    static constexpr detail::says what = detail::says::sums_first;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.sums_first = true; }
 };
 /// The network computes in this precision: fp32, tf32 or bf16. The strategy's `network` is with_precision<Precision,
 /// Net>.

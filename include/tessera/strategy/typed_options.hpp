@@ -20,11 +20,12 @@ enum class says : std::uint8_t {
     statistics,
     parameters_on,
     overlap,
+    sums_first,
     synchronization,
     steps_per_plan,
     precision,
 };
-inline constexpr int kinds_of_entries = 11;
+inline constexpr int kinds_of_entries = 12;
 
 } // namespace detail
 

@@ -35,7 +35,8 @@ struct strategy_storage {
                 numbers.parameters_on,
                 numbers.overlap,
                 nullptr,
-                numbers.steps_per_plan};
+                numbers.steps_per_plan,
+                numbers.sums_first};
     }
 };
 

@@ -11,6 +11,7 @@ TESSERA_INLINE strategy plain_strategy(const strategy_view& s) {
     strategy plain(s);
     plain.sync = {};
     plain.overlap = false;
+    plain.sums_first = false; // gradients of activations are summed by autograd
     plain.schedule.keeps.clear();
     for (configuration& c : plain.ops) {
         c.recompute = false;

@@ -16,6 +16,10 @@ bool splits_backward(const lowering_input& in, int op);
 
 bool has_gradient(const lowering_input& in, const micro_batch_places& m, int op);
 
+/// Adds up what each device has of the gradient of a tensor, region by region, where others have parts of the region
+/// too: what is sent to them is then one part (strategy::sums_first). Parts that are copied are copied together or stay.
+void sum_first(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor, int op, pass what);
+
 /// The tile with the gradient of a shard's output.
 int output_gradient(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op, const shard& s,
                     pass what);

@@ -5,6 +5,7 @@
 
 #include "tessera/plan/lower/backward.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::lowering {
@@ -23,9 +24,70 @@ TESSERA_INLINE bool has_gradient(const lowering_input& in, const micro_batch_pla
     return in.needs_gradient[at(tensor)] != 0 && (!m.gradients[at(tensor)].pieces.empty() || in.g.is_loss(op));
 }
 
+TESSERA_INLINE void sum_first(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor, int op,
+                              pass what) {
+    located& all = m.gradients[at(tensor)];
+    if (all.summed_first) {
+        return;
+    }
+    all.summed_first = true;
+    std::vector<std::vector<int>> holders_of(at(all.parts)); // where copies of one part lie, which have one region
+    for (const piece& p : all.pieces) {
+        holders_of[at(p.summand)].push_back(p.device);
+    }
+    located left;
+    std::vector<char> taken(all.pieces.size(), 0);
+    for (std::size_t i = 0; i < all.pieces.size(); ++i) {
+        const piece& first = all.pieces[i];
+        if (taken[i] != 0) {
+            continue;
+        }
+        located own{{}, 0, all.reduce};
+        bool meets = false; // parts of others
+        const std::vector<int>& holders = holders_of[at(first.summand)];
+        std::vector<std::size_t> together;
+        for (std::size_t k = i; k < all.pieces.size(); ++k) {
+            const piece& p = all.pieces[k];
+            if (p.device == first.device && p.region == first.region && holders_of[at(p.summand)] == holders) {
+                const bool again = std::any_of(together.begin(), together.end(), [&](std::size_t other) {
+                    return all.pieces[other].summand == p.summand; // a copy on the same device
+                });
+                together.push_back(k);
+                if (!again) {
+                    own.pieces.push_back(p);
+                    own.pieces.back().summand = own.parts++;
+                }
+            }
+        }
+        for (const piece& p : all.pieces) {
+            const bool of_ours = std::find(holders.begin(), holders.end(), p.device) != holders.end();
+            meets = meets || (!of_ours && !intersect(p.region, first.region).empty());
+        }
+        if (own.parts == 1 || !meets) {
+            left.pieces.push_back(first);
+            continue;
+        }
+        gathered_list made;
+        const int sum =
+            need(out, own, made, {tile_kind::gradient, tensor, in.g.tensors[tensor].type, first.region, first.device},
+                 op, what);
+        int least = first.summand;
+        for (const std::size_t k : together) {
+            taken[k] = 1;
+            least = std::min(least, all.pieces[k].summand);
+        }
+        out[sum].summand = least;
+        left.pieces.push_back({first.region, first.device, least, sum});
+    }
+    all.pieces = std::move(left.pieces);
+}
+
 TESSERA_INLINE int output_gradient(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op,
                                    const shard& s, pass what) {
     const int tensor = in.g.ops[op].output;
+    if (in.s.sums_first) {
+        sum_first(in, m, out, tensor, op, what);
+    }
     return need(
         out, m.gradients[at(tensor)], m.gathered_gradients[at(tensor)],
         {tile_kind::gradient, tensor, in.g.tensors[tensor].type, in.region_of(op, in.desc(op).output(), s), s.device},

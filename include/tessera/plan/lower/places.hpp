@@ -16,6 +16,7 @@ struct located {
     std::vector<piece> pieces;
     int parts = 0;
     reducer reduce = reducer::sum;
+    bool summed_first = false; ///< what each device has of it has been added up there
 };
 
 /// What has been gathered of one.

@@ -152,10 +152,11 @@ TESSERA_INLINE bool verifier::copy_is_sound(const task& t) {
             how = n.write == to.tensor % max_operands && n.reduce == reducer::max ? reducer::max : how;
         }
     }
+    const bool sums_parts = is_partial_sum(p_, t);
     for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
         const copy_segment& s = t.copy().segments[i];
         sources.push_back(s.source);
-        if (!is_same(p_.tiles[at(s.source)], to)) {
+        if (!is_same(p_.tiles[at(s.source)], to) && !(sums_parts && same_but_part(p_.tiles[at(s.source)], to))) {
             return refuse(&t, "a copy reads another tensor than it writes, or another part, micro-batch or step of it");
         }
         if (!s.overwrite && t.copy().reduce != how) {
@@ -169,6 +170,13 @@ TESSERA_INLINE bool verifier::copy_is_sound(const task& t) {
         }
     }
     return (t.writes.size() == 1 && lists_are(t, sources, t.writes)) || refuse_lists(t);
+}
+
+/// The same, of another part.
+TESSERA_INLINE bool verifier::same_but_part(const tile& from, const tile& to) const {
+    tile other = from;
+    other.summand = to.summand;
+    return is_same(other, to);
 }
 
 /// True where elements of `from` are elements of `to`, or parts of them.

@@ -160,6 +160,56 @@ TESSERA_INLINE std::vector<char> verifier::gathered_tiles() const {
     return gathered;
 }
 
+/// True for a copy that adds up several parts of a gradient to what is a part itself.
+TESSERA_INLINE bool verifier::is_partial_sum(const plan& p, const task& t) {
+    if (t.kind() != task_kind::copy || t.writes.size() != 1) {
+        return false;
+    }
+    const tile& to = p.tiles[at(t.writes[0])];
+    return to.kind == tile_kind::gradient && to.summand >= 0 && t.copy().segments.size() > 1 &&
+           std::all_of(t.copy().segments.begin(), t.copy().segments.end(), [&](const copy_segment& s) {
+               const tile& from = p.tiles[at(s.source)];
+               return from.kind == to.kind && from.tensor == to.tensor && from.device == to.device &&
+                      from.region == to.region && s.region == to.region && from.summand >= 0;
+           });
+}
+
+/// What adds up some parts of a gradient adds different ones, each as a shard on its device made it, and has the least
+/// of their numbers.
+TESSERA_INLINE bool verifier::note_partial_sums(const std::vector<char>& gathered) {
+    for (const task& t : p_.tasks) {
+        if (!is_partial_sum(p_, t)) {
+            continue;
+        }
+        partial_sum sum{t.writes[0], {}};
+        for (const copy_segment& s : t.copy().segments) {
+            const int from = p_.tiles[at(s.source)].origin >= 0 ? p_.tiles[at(s.source)].origin : s.source;
+            if (gathered[at(from)] != 0) {
+                return refuse(&t, "a sum of some parts of a gradient adds what is a sum itself");
+            }
+            sum.parts.push_back(p_.tiles[at(from)].summand);
+        }
+        std::sort(sum.parts.begin(), sum.parts.end());
+        if (std::adjacent_find(sum.parts.begin(), sum.parts.end()) != sum.parts.end() ||
+            sum.parts[0] != p_.tiles[at(sum.tile)].summand) {
+            return refuse(&t, "a sum of some parts of a gradient adds one twice, or has another number than the first");
+        }
+        partial_sums_.push_back(std::move(sum));
+    }
+    std::sort(partial_sums_.begin(), partial_sums_.end(),
+              [](const partial_sum& a, const partial_sum& b) { return a.tile < b.tile; });
+    return true;
+}
+
+/// The numbers of the parts that a tile which is not the sum of all holds.
+TESSERA_INLINE std::vector<int> verifier::parts_of(int t) const {
+    const int number = p_.tiles[at(t)].origin >= 0 ? p_.tiles[at(t)].origin : t;
+    const auto found = std::lower_bound(partial_sums_.begin(), partial_sums_.end(), number,
+                                        [](const partial_sum& s, int tile) { return s.tile < tile; });
+    return found != partial_sums_.end() && found->tile == number ? found->parts
+                                                                 : std::vector<int>{p_.tiles[at(number)].summand};
+}
+
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a
 /// reduction each contribution to its parameter.
 TESSERA_INLINE bool verifier::parts() {
@@ -187,8 +237,11 @@ TESSERA_INLINE bool verifier::parts() {
         }
         return result;
     };
+    if (!note_partial_sums(gathered)) {
+        return false;
+    }
     for (const task& t : p_.tasks) {
-        if (t.kind() == task_kind::copy) {
+        if (t.kind() == task_kind::copy && !is_partial_sum(p_, t)) {
             const tile& target = p_.tiles[at(t.writes[0])];
             const std::vector<const tile*> all =
                 pieces_of(t.copy().segments.empty() ? target : p_.tiles[at(t.copy().segments[0].source)]);
@@ -200,13 +253,28 @@ TESSERA_INLINE bool verifier::parts() {
     return true;
 }
 
+TESSERA_INLINE bool verifier::holds_part(int t, int part) const {
+    if (partial_sums_.empty()) {
+        return origin_of(t).summand == part;
+    }
+    const std::vector<int> all = parts_of(t);
+    return std::binary_search(all.begin(), all.end(), part);
+}
+
+TESSERA_INLINE bool verifier::shares_part(const std::vector<int>& a, const std::vector<int>& b) {
+    return std::any_of(a.begin(), a.end(), [&](int part) { return std::binary_search(b.begin(), b.end(), part); });
+}
+
 TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
                                        const std::vector<const tile*>& pieces) const {
     for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
         const tile& source = origin_of(t.copy().segments[i].source);
         for (std::size_t j = 0; j < i; ++j) {
             const tile& other = origin_of(t.copy().segments[j].source);
-            const bool again = other.summand == source.summand || other.summand < 0 || source.summand < 0;
+            const bool again = other.summand < 0 || source.summand < 0 ||
+                               (partial_sums_.empty() ? other.summand == source.summand
+                                                      : shares_part(parts_of(t.copy().segments[i].source),
+                                                                    parts_of(t.copy().segments[j].source)));
             if (again && !intersect(t.copy().segments[j].region, t.copy().segments[i].region).empty()) {
                 return false;
             }
@@ -221,7 +289,7 @@ TESSERA_INLINE bool verifier::adds_all(const task& t, const tile& target,
             const tile& source = origin_of(s.source);
             if (source.summand < 0) { // a sum, which has every part
                 missing -= intersect(x->region, s.region).volume();
-            } else if (source.summand == x->summand && source.region == x->region) {
+            } else if (source.region == x->region && holds_part(s.source, x->summand)) {
                 missing -= s.region.volume();
             }
         }

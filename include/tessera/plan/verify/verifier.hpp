@@ -147,6 +147,7 @@ private:
     bool note_activations();
     bool copy_is_sound(const task& t);
     bool is_same(const tile& from, const tile& to) const;
+    bool same_but_part(const tile& from, const tile& to) const;
     bool reorder_is_sound(const task& t);
 
     // ---- what becomes of gradients is of one parameter: verify/updates.hpp ------------------------------------------
@@ -180,6 +181,16 @@ private:
     bool average_is_complete(const task& t);
     bool parts();
     std::vector<char> gathered_tiles() const;
+    /// A tile that adds up some parts of a gradient, those that its device has (strategy::sums_first), and which.
+    struct partial_sum {
+        int tile = -1;
+        std::vector<int> parts;
+    };
+    static bool is_partial_sum(const plan& p, const task& t);
+    bool note_partial_sums(const std::vector<char>& gathered);
+    std::vector<int> parts_of(int t) const;
+    bool holds_part(int t, int part) const;
+    static bool shares_part(const std::vector<int>& a, const std::vector<int>& b);
     bool adds_all(const task& t, const tile& target, const std::vector<const tile*>& pieces) const;
 
     // ---- micro-batches add up: verify/sums.inl ----------------------------------------------------------------------
@@ -290,6 +301,7 @@ private:
     std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
     std::vector<made_piece> pieces_;                          ///< by key, then by place
     std::vector<piece_range> heads_;
+    std::vector<partial_sum> partial_sums_;              ///< by tile
     std::vector<char> activates_;                        ///< tiles that an activation writes in place
     std::vector<std::pair<index_t, int>> contributions_; ///< by parameter: the tiles that are summed, each once
     std::vector<std::vector<pending_sum>> pending_;      ///< by tile

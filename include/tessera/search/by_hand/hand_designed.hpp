@@ -5,33 +5,11 @@
 
 #include "tessera/machine/cluster.hpp"
 #include "tessera/schedule/stages.hpp"
+#include "tessera/search/by_hand/sequence_parallel.hpp"
 #include "tessera/search/proportional.hpp"
 #include "tessera/search/record.hpp"
 
 namespace tessera::search {
-
-namespace detail {
-
-/// Splits an operator along loops of given names, as far as it has them, they may be split, and their extents reach.
-struct split_request {
-    loop_name name;
-    int degree;
-};
-
-constexpr configuration split_by(const description& d, std::initializer_list<split_request> wanted) {
-    configuration c;
-    for (const split_request& w : wanted) {
-        const int l = d.find_loop(w.name);
-        if (l >= 0 && w.degree > 1 && splittable(d, l)) {
-            c.degree[l] = d.loops[l].extent < w.degree ? static_cast<int>(d.loops[l].extent) : w.degree;
-            c.uneven = c.uneven || d.loops[l].extent % c.degree[l] != 0;
-            c.reduces = c.reduces || role(d, l) == loop_role::coupled;
-        }
-    }
-    return c;
-}
-
-} // namespace detail
 
 /// Data parallelism with a central copy (torch.nn.DataParallel; its documentation says what it does): the first device
 /// stores the parameters, takes the inputs in and computes the losses; in every step it hands parameters and samples to
@@ -74,6 +52,14 @@ template <strategy (*Make)(const graph_view&, int nodes, int per_node)>
 search_found on_nodes(const graph_view& g, const cluster& on, const search_options&) {
     const node_grid grid = node_grid_of(on);
     return {Make(g, grid.nodes, grid.per_node)};
+}
+/// How many neighbours share a sequence: as many as the option says, or as can. Throws tessera::error where they do not
+/// divide the devices.
+int group_size(const graph_view& g, const cluster& on, const search_options& o);
+template <sequence_sharing How>
+search_found on_groups(const graph_view& g, const cluster& on, const search_options& o) {
+    const int share = group_size(g, on, o);
+    return {share_sequences(g, How, on.devices() / share, share)};
 }
 inline bool has_nodes(const graph_view&, const cluster& on) { return node_grid_of(on).per_node > 1; }
 
@@ -142,6 +128,24 @@ inline constexpr search_record megatron_record{
     .applies = detail::has_nodes,
     .is_start = true,
 };
+inline constexpr option_row sequence_devices_option{
+    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads of attention", 0, 0, 16384};
+inline constexpr search_record megatron_sp_record{
+    .name = "megatron-sp",
+    .title = "Megatron with sequence parallelism",
+    .about = "Megatron-LM's splits of products and attention, norms, dropout and residuals between them by positions",
+    .run = detail::on_groups<sequence_sharing::megatron_sp>,
+    .options = {sequence_devices_option},
+    .applies = detail::has_nodes,
+};
+inline constexpr search_record ulysses_record{
+    .name = "ulysses",
+    .title = "Ulysses",
+    .about = "everything by positions, attention by heads, all-to-alls between",
+    .run = detail::on_groups<sequence_sharing::ulysses>,
+    .options = {sequence_devices_option},
+    .applies = detail::has_nodes,
+};
 inline constexpr search_record operator_placement_record{
     .name = "placement",
     .title = "operators placed within nodes",
@@ -159,9 +163,10 @@ inline constexpr search_record central_copy_record{
 
 /// Strategies designed by hand. A new one is a record, and a row here.
 inline constexpr std::array designed_strategies{
-    &data_parallel_record,  &proportional_record,       &one_weird_trick_record,
-    &model_parallel_record, &single_device_record,      &mesh_record,
-    &megatron_record,       &operator_placement_record, &central_copy_record,
+    &data_parallel_record,      &proportional_record,  &one_weird_trick_record,
+    &model_parallel_record,     &single_device_record, &mesh_record,
+    &megatron_record,           &megatron_sp_record,   &ulysses_record,
+    &operator_placement_record, &central_copy_record,
 };
 
 /// Those from which a search may start on a machine, by their titles, data parallelism first.

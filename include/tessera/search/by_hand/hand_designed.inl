@@ -26,41 +26,9 @@ TESSERA_INLINE strategy mesh(const graph_view& g, int rows, int columns) {
 }
 
 TESSERA_INLINE strategy megatron(const graph_view& g, int replicas, int split) {
-    strategy s = mesh(g, replicas, 1);
-    const auto reader_of = [&](int op) {
-        int reader = -1;
-        int readers = 0;
-        for (int i = 0; i < g.op_count; ++i) {
-            for (int t : g.ops[i].inputs) {
-                reader = t == g.ops[op].output ? i : reader;
-                readers += t == g.ops[op].output ? 1 : 0;
-            }
-        }
-        return readers == 1 ? reader : -1;
-    };
-    std::vector<char> paired(static_cast<std::size_t>(g.op_count), 0);
-    for (int op = 0; op < g.op_count; ++op) {
-        if (!multiplies_by_matrix(g.describe(op)) || paired[static_cast<std::size_t>(op)] != 0) {
-            continue;
-        }
-        std::vector<int> between;
-        int next = reader_of(op);
-        while (next >= 0 && is_pointwise(g.describe(next))) {
-            between.push_back(next);
-            next = reader_of(next);
-        }
-        if (next < 0 || !multiplies_by_matrix(g.describe(next))) {
-            continue;
-        }
-        between.push_back(op);
-        for (int i : between) {
-            s.ops[static_cast<std::size_t>(i)] =
-                detail::split_by(g.describe(i), {{loop_name::sample, replicas}, {loop_name::channel, split}});
-        }
-        s.ops[static_cast<std::size_t>(next)] =
-            detail::split_by(g.describe(next), {{loop_name::sample, replicas}, {loop_name::reduction, split}});
-        paired[static_cast<std::size_t>(next)] = 1;
-    }
+    strategy s(g);
+    std::vector<int> notes(static_cast<std::size_t>(g.op_count + g.tensor_count), 0);
+    detail::pair_products(g, replicas, split, s.ops.data(), notes.data());
     return s;
 }
 
@@ -107,6 +75,17 @@ TESSERA_INLINE node_grid node_grid_of(const cluster& on) {
     }
     per_node = devices % per_node == 0 ? per_node : 1;
     return {devices / per_node, per_node};
+}
+
+TESSERA_INLINE int detail::group_size(const graph_view& g, const cluster& on, const search_options& o) {
+    const auto given = o.values.as<int>(sequence_devices_option);
+    const int share = given > 0 ? given : most_that_share(g, node_grid_of(on).per_node);
+    if (on.devices() % share != 0) {
+        throw error("tessera: " + std::to_string(share) +
+                    " devices that share a sequence do not divide the machine's " + std::to_string(on.devices()) +
+                    "; let as many share it as do");
+    }
+    return share;
 }
 
 TESSERA_INLINE std::vector<named_strategy> hand_designed(const graph_view& g, const cluster& on) {

@@ -38,7 +38,7 @@ TESSERA_INLINE bool lowers_in_fragments(const strategy& s) {
     for (const configuration& c : s.ops) {
         staged = staged || c.stage != 0 || c.recompute;
     }
-    return !staged && s.parameters_on < 0 && !s.overlap && s.sync.is_usual() && s.steps_per_plan == 1;
+    return !staged && s.parameters_on < 0 && !s.overlap && !s.sums_first && s.sync.is_usual() && s.steps_per_plan == 1;
 }
 
 TESSERA_INLINE const strategy& require_fragments(const strategy& s, const lower_options& o) {
@@ -48,7 +48,8 @@ TESSERA_INLINE const strategy& require_fragments(const strategy& s, const lower_
     }
     if (!lowers_in_fragments(s)) {
         throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation, "
-                    "without communication streams, each gradient synchronized by itself, and with parameters where "
+                    "without communication streams, sums before sending, each gradient synchronized by itself, and "
+                    "with parameters where "
                     "shards need them; lower() the whole network instead");
     }
     return s;
