@@ -22,7 +22,7 @@ constexpr void build_alone(graph_builder& b, const shape* inputs, int count) {
     if constexpr (Layer<Op>) {
         const op_record& record = record_of(Op::attributes);
         for (int i = 0; i < count && i < max_inputs; ++i) {
-            const bool looks_up = record.index_bound != nullptr && record.index_bound(Op::attributes, inputs[i], 0) > 0;
+            const bool looks_up = record.index_bound != nullptr && record.index_bound(Op::attributes, inputs[0], i) > 0;
             read[i] = b.add_input(inputs[i], looks_up ? element::i32 : element::f32, "input");
         }
         if (record.facts.loss && record.inputs == 2 && count == 1) {

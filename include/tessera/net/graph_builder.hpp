@@ -215,7 +215,9 @@ struct graph_builder {
             return -1;
         }
         node.output = tensor_count;
-        tensors.push_back(tensor_node{out.output, element::f32, op_count, name.own});
+        const bool makes_integers = d.operands[d.output()].type == element::i32;
+        tensors.push_back(
+            tensor_node{out.output, makes_integers ? element::i32 : element::f32, op_count, name.own});
         ops.push_back(node);
         ++tensor_count;
         ++op_count;

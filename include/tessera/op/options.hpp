@@ -131,7 +131,8 @@ struct causal {
     requires requires(Own& own) { own.causal; }
     static constexpr void apply(Own& own) { own.causal = true; }
 };
-/// dispatch_mask, combine_weights: every token goes to the Count experts with the largest gates.
+/// dispatch_mask, combine_weights, token_slots: every token goes to the Count experts with the largest gates; keep_top:
+/// so many stay.
 template <index_t Count>
 struct top {
     template <class Own>
