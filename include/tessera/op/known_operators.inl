@@ -24,7 +24,8 @@ TESSERA_INLINE std::vector<known_operator> known_operators(const std::vector<con
           known<class_weighted_cross_entropy<>>("class_weighted_cross_entropy<>"),
           known<row_weighted_cross_entropy<>>("row_weighted_cross_entropy<>"),
           known<info_nce_loss<>>("info_nce_loss<>"), known<contrastive_loss<>>("contrastive_loss<>"),
-          known<clip_loss<>>("clip_loss<>"), known<l2_normalize>("l2_normalize"),
+          known<clip_loss<>>("clip_loss<>"), known<load_balance_loss<>>("load_balance_loss<>"),
+          known<router_z_loss<>>("router_z_loss<>"), known<l2_normalize>("l2_normalize"),
           known<length_mask<1>>("length_mask<1>")}) {
         all.push_back(k);
     }

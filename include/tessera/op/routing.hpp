@@ -17,8 +17,8 @@ struct token_slots_attributes {
     index_t top = 1;   ///< experts that a token is sent to
     double factor = 0; ///< times the even share, top * tokens / experts, rounded up
     flag all = false;  ///< as many slots as there are tokens, so that none is ever dropped
-    static constexpr attribute_field fields[] = {{"slots", 1, 0}, {"top", 1, 1}, number_field("factor"),
-                                                 flag_field("all")};
+    static constexpr attribute_field fields[] = {
+        {"slots", 1, 0}, {"top", 1, 1}, number_field("factor"), flag_field("all")};
 };
 struct keep_top_attributes {
     index_t top = 1;         ///< numbers of a row that stay
@@ -107,7 +107,7 @@ constexpr affine slot_of_expert(int expert, int slot, index_t slots) {
 ///
 /// Where tokens are split by samples over p devices and the experts over the same ones, dispatch stays where its tokens
 /// are, and what follows moves: every device keeps a p-th of what it has made and sends p-ths to all others, which is
-/// the all-to-all of GShard, of N E S C (p - 1) / p elements altogether, whatever the data are. tests/plan/experts.cpp
+/// the all-to-all of GShard, of N E S C (p - 1) / p elements altogether, whatever the data are. tests/plan/lower/routing.cpp
 /// holds that.
 constexpr description describe_dispatch_tokens(const shape& x, const shape& slots) {
     detail::describer w;
@@ -265,8 +265,7 @@ constexpr inferred infer_routed_linear(const routed_linear_attributes& a, const 
     if (r.refused) {
         return r;
     }
-    return a.out >= 1 ? inferred{{}, make_shape(x[0], x[1], a.out)}
-                      : detail::refuse(rule::extent_is_zero, a.out, 1);
+    return a.out >= 1 ? inferred{{}, make_shape(x[0], x[1], a.out)} : detail::refuse(rule::extent_is_zero, a.out, 1);
 }
 
 inline constexpr op_record token_slots_record{
