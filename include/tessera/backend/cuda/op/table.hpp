@@ -24,6 +24,7 @@
 #include "tessera/backend/cuda/op/move.hpp"
 #include "tessera/backend/cuda/op/nest.hpp"
 #include "tessera/backend/cuda/op/pooling.hpp"
+#include "tessera/backend/cuda/op/routing.hpp"
 #include "tessera/backend/cuda/op/softmax.hpp"
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
 #include "tessera/backend/cuda/op/upsample.hpp"
@@ -54,7 +55,7 @@ inline constexpr row_group row_groups[] = {
     concat_row,       flatten_row,       dropout_rows,   batch_norm_row,  layer_norm_row,
     softmax_rows,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,      cross_entropy_row, group_norm_row, move_rows,       reshape_row,
-    crop_row,         upsample_row,      nest_rows,      index_rows,
+    crop_row,         upsample_row,      nest_rows,      index_rows,      routing_rows,
 };
 
 constexpr int count_rows() {
