@@ -114,6 +114,12 @@ inline std::vector<layer_row> losses() {
               ts::info_nce_loss<0.1>),
         LAYER("contrastive_loss<Temperature>", "the same both ways", towers, (two), ts::contrastive_loss<>),
         LAYER("clip_loss<>", "the same with a temperature that is learned", towers, (two), ts::clip_loss<>),
+        LAYER("load_balance_loss<top<>, weight<>>",
+              "how unevenly a router's choices fall on experts; in a network `aside<load_balance<Top>>`",
+              "[N,T,E], [N,T,E] -> [N]", ({make_shape(8, 128, 4), make_shape(8, 128, 4)}),
+              ts::load_balance_loss<ts::top<2>>),
+        LAYER("router_z_loss<weight<>>", "the square of the logarithm of the sum of exponentials of a router's logits",
+              "[N,T,E] -> [N,T]", ({make_shape(8, 128, 4)}), ts::router_z_loss<>),
         LAYER("weighted_loss<Loss, weight<>>", "any loss, times a factor in the total", "as the loss", (numbers),
               ts::weighted_loss<ts::mse_loss, ts::weight<1, 2>>),
     };
