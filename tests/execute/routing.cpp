@@ -77,6 +77,20 @@ struct mixtral {
               classes, ts::cross_entropy> {};
 };
 
+/// As DeepSeek-V3 has it: scores of sigmoids, experts chosen with a bias that learns by their loads.
+struct balanced {
+    struct logits : ts::linear<experts, ts::no_bias> {};
+    struct bias : ts::choice_bias<> {};
+    struct up : ts::routed_linear<9> {};
+    struct down : ts::routed_linear<6> {};
+    using router = ts::branch<logits, ts::sigmoid, ts::bias_balanced<2, bias, ts::weight<1, 2>>>;
+    struct network
+        : ts::sequential<ts::sequence<tokens, 3>, before,
+                         ts::repeat<2, ts::residual<ts::routed_experts<all_slots<2>, router, ts::with_slots<up>,
+                                                                       ts::relu, ts::with_slots<down>>>>,
+                         classes, ts::cross_entropy> {};
+};
+
 /// Losses and gradients of a step of one device in double.
 struct step {
     double loss = 0;
@@ -246,6 +260,61 @@ TEST_CASE("losses beside: even choices of even probabilities lose 1; logits of z
 
 namespace {
 
+/// A router alone, whose tokens all prefer expert 0.
+struct one_router {
+    struct bias : ts::choice_bias<> {};
+struct slots : ts::token_slots<ts::top<1>, ts::no_drop> {};
+    struct same : ts::routed_linear<experts> {};
+    struct network
+        : ts::sequential<ts::sequence<tokens, experts>,
+                         ts::routed_experts<slots, ts::bias_balanced<1, bias, ts::weight<2>>, ts::with_slots<same>>,
+                         ts::cross_entropy> {};
+};
+
+} // namespace
+
+TEST_CASE("a bias that enters the choice alone falls where an expert has more than its share") {
+    const ts::graph g = ts::describe<one_router::network>(1);
+    CHECK(one_router::network::op_count == g.view().op_count);
+    REQUIRE(g.view().parameters[0].extents == ts::make_shape(experts));
+    ts::reference::network n(g.view());
+    n.initialize(1);
+    std::vector<float> scores(tokens * experts);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        scores[i] = (i % experts == 0 ? 0.9F : 0.3F) + 0.02F * static_cast<float>(i * 7 % 11);
+    }
+    n.set(0, std::span<const float>(scores));
+    n.set(test_support::batch_data(g.view(), 1).tensors.back(),
+          std::span<const std::int32_t>(std::vector<std::int32_t>(tokens, 1)));
+    std::fill(n.parameters[1].begin(), n.parameters[1].end(), 0.0); // the experts' matrices
+    ts::run_state run;
+    run.learning_rate = 0.002;
+    const ts::optimizer update(ts::sgd{.learning_rate = 0.002F});
+    const double loss = n.train_step(run, update);
+    CHECK(loss == doctest::Approx(std::log(static_cast<double>(experts)))); // the bias adds nothing to it
+    // All of 7 choices are expert 0's, whose share would be a quarter.
+    CHECK(n.gradients[0][0] == doctest::Approx(2 * (1 - 0.25)));
+    CHECK(n.gradients[0][3] == doctest::Approx(2 * (0 - 0.25)));
+    CHECK(n.parameters[0][0] == doctest::Approx(-0.002 * 1.5));
+    int table = 0;
+    for (int op = 0; op < g.view().op_count; ++op) {
+        table = g.view().ops[op].attributes.kind == ts::op_kind::token_slots ? g.view().ops[op].output : table;
+    }
+    std::vector<double> loads(experts, 0); // of the last 200 steps, for tokens go back and forth
+    for (int i = 0; i < 800; ++i) {
+        n.train_step(run, update);
+        const std::vector<std::int32_t>& filled = n.labels[static_cast<std::size_t>(table)];
+        for (std::size_t k = 0; k < filled.size() && i >= 600; ++k) {
+            loads[k / tokens] += filled[k] > 0 ? 1.0 / 200 : 0;
+        }
+    }
+    for (const double load : loads) {
+        CHECK(load == doctest::Approx(tokens / 4.0).epsilon(0.15));
+    }
+}
+
+namespace {
+
 /// Whether a strategy splits a loop of an operator of this kind.
 bool splits(const ts::graph& g, const ts::strategy& s, ts::op_kind kind, ts::loop_name name) {
     bool any = false;
@@ -304,6 +373,7 @@ void hold_all(int strategies, Make make, double allowed) {
     hold(ts::describe<sent<slots<2, 2>>::network>(4), strategies, 100, make, allowed);
     hold(ts::describe<sent<all_slots<2>>::network>(4), strategies, 200, make, allowed);
     hold(ts::describe<mixtral::network>(4), strategies, 300, make, allowed);
+    hold(ts::describe<balanced::network>(4), strategies, 400, make, allowed);
 }
 
 } // namespace

@@ -19,6 +19,7 @@ struct op_case {
     std::vector<ts::shape> inputs;
     std::vector<double> shifts{};  ///< added to the numbers of each input, which are around 0 without
     bool has_own_gradient = false; ///< by intent no derivative: straight through, stopped
+    int without_slope = -1;        ///< an input that only decides what is done with the others
 
     double shift_of(std::size_t input) const { return input < shifts.size() ? shifts[input] : 0; }
     ts::description describe() const {
@@ -383,7 +384,12 @@ inline const std::vector<op_case>& op_table() {
         {"load_balance_loss",
          ts::load_balance_loss<ts::top<2>>::attributes,
          {make_shape(3, 4, 5), make_shape(3, 4, 5)},
-         {3, 0}},
+         {3, 0},
+         false,
+         1},
+        {"choice_bias", ts::choice_bias<>::attributes, {make_shape(3, 4, 5)}},
+        {"choice_bias_loss", ts::choice_bias_loss<ts::top<2>>::attributes, {make_shape(3, 4, 5)}, {}, true},
+        {"chosen_gates", ts::chosen_gates::attributes, {make_shape(3, 4, 5), make_shape(3, 4, 5)}, {3, 0}, false, 1},
         {"router_z_loss", ts::router_z_loss<>::attributes, {make_shape(3, 4, 5)}},
         {"cosine_loss", ts::cosine_loss::attributes, {make_shape(5, 6), make_shape(5, 6)}},
         {"conv3d plain",

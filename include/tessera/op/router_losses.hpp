@@ -24,9 +24,9 @@ struct load_balance_body : operation<load_balance_body> {
         const auto [n, t, e] = w.loops(sample, position, channel);
         const auto probability = w.input(n, t, e);
         const auto kept = w.input(n, t, e);
-        const auto chosen = stop_gradient(select(kept > 0, 1, 0));
+        const auto chosen = select(kept > 0, 1, 0);
         const auto choices = w.number(static_cast<double>(o.top));
-        w.loss(n) = w.sum(e, w.mean(t, chosen) * w.mean(t, probability)) * w.size(e) / choices;
+        w.loss(n) = w.sum(e, stop_gradient(w.mean(t, chosen)) * w.mean(t, probability)) * w.size(e) / choices;
     }
 };
 
@@ -42,6 +42,49 @@ struct router_z_body : operation<router_z_body> {
     }
 };
 
+// Balance without a loss (Wang et al. 2024, "Auxiliary-loss-free load balancing strategy for mixture-of-experts"; as
+// DeepSeek-V3 has it): experts are chosen by scores with a number for each expert added, which enters nothing else, and
+// which falls where an expert gets more than its share.
+
+/// x[N,T,E], bias[E] -> x + bias.
+struct choice_bias_body : operation<choice_bias_body> {
+    static constexpr const char* name = "choice_bias";
+    static constexpr void body(auto& w) {
+        const auto [n, t, e] = w.loops(sample, position, channel);
+        const auto x = w.input(n, t, e);
+        w.output(n, t, e) = x + w.parameter(zeros, e);
+    }
+};
+
+/// A loss that is always 0, with the gradient by which a bias learns: an expert's share of the choices in a sample
+/// less the even share, 1 / E. So it is summed over samples, devices and micro-batches as any gradient is, and whatever
+/// the optimizer does of it is the update. (The papers take the sign of the batch's, or this.)
+struct choice_bias_loss_body : operation<choice_bias_loss_body> {
+    static constexpr const char* name = "choice_bias_loss";
+    using options = load_balance_options;
+    static constexpr void body(auto& w, const options& o) {
+        const auto [n, t, e] = w.loops(sample, position, channel);
+        const auto kept = w.input(n, t, e);
+        const auto bias = w.parameter(zeros, e);
+        const auto share = w.mean(t, select(kept == 0, 0, 1)) / w.number(static_cast<double>(o.top));
+        const auto sum = w.sum(e, bias * stop_gradient(share - 1 / w.size(e)));
+        w.loss(n) = sum - stop_gradient(sum);
+    }
+};
+
+/// Scores and what keep_top leaves of them with their bias, both [N,T,E] -> gates: the chosen scores, divided by their
+/// sum.
+struct chosen_gates_body : operation<chosen_gates_body> {
+    static constexpr const char* name = "chosen_gates";
+    static constexpr void body(auto& w) {
+        const auto [n, t, e] = w.loops(sample, position, channel);
+        const auto score = w.input(n, t, e);
+        const auto kept = w.input(n, t, e);
+        const auto own = select(kept == 0, 0, score);
+        w.output(n, t, e) = own / (w.sum(e, own) + 1e-20);
+    }
+};
+
 } // namespace op
 
 /// load_balance_loss<top<k>, weight<1, 100>>, see load_balance<> in part/routing.hpp.
@@ -51,6 +94,14 @@ struct load_balance_loss : detail::generated_layer<op::load_balance_body, Option
 /// softmax.
 template <class... Options>
 struct router_z_loss : detail::simple_layer<op_kind{&detail::operation_record_of<op::router_z_body>}, Options...> {};
+/// choice_bias<>: a number for each expert, added to its scores; see bias_balanced<> in part/routing.hpp.
+template <class... Options>
+struct choice_bias : detail::simple_layer<op_kind{&detail::operation_record_of<op::choice_bias_body>}, Options...> {};
+/// choice_bias_loss<top<k>, weight<1, 10>>: what makes it learn.
+template <class... Options>
+struct choice_bias_loss : detail::generated_layer<op::choice_bias_loss_body, Options...> {};
+/// The gates of the experts that were chosen with a bias.
+struct chosen_gates : detail::simple_layer<op_kind{&detail::operation_record_of<op::chosen_gates_body>}> {};
 
 } // namespace tessera
 

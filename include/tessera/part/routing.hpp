@@ -14,6 +14,8 @@ namespace detail {
 
 /// The table of slots by which the experts that are being built get their tokens, as a name of a tensor.
 struct slots_of_experts {};
+/// By what experts are chosen, where that is not their gates.
+struct choice_of_experts {};
 
 } // namespace detail
 
@@ -25,6 +27,7 @@ struct slots_of_experts {};
 /// - Gates that add up to 1 among a token's experts, as Mixtral's: keep_top<top<2>, normalized> at the end of Router.
 /// - Losses beside: aside<router_z_loss<weight<1, 1000>>> behind the gate, aside<load_balance<2, weight<1, 100>>>
 ///   behind the softmax.
+/// - Balance without a loss: bias_balanced<2, bias> behind a sigmoid or softmax, at the end of Router.
 /// - A shared expert: branches<add, routed_experts<...>, branch<dense layers>>.
 ///
 /// The data decide on integers alone, and any split is legal: by samples, by positions, by experts (expert
@@ -42,7 +45,8 @@ struct routed_experts {
     }
     static constexpr int build(graph_builder& b, int tensor) {
         const int gates = detail::append<Router>(b, tensor);
-        const int slots = detail::append<Slots>(b, gates);
+        const int by = b.replace_tap(key_of<detail::choice_of_experts>, "choice of experts", -1);
+        const int slots = detail::append<Slots>(b, by >= 0 ? by : gates);
         const int sent = detail::apply_layer<dispatch>(b, tensor, slots);
         constexpr type_key key = key_of<detail::slots_of_experts>;
         const int outer = b.replace_tap(key, "slots of experts", slots);
@@ -98,6 +102,31 @@ struct load_balance {
     }
     static constexpr int build(graph_builder& b, int tensor) {
         return detail::apply_layer<loss>(b, tensor, detail::append<kept>(b, tensor));
+    }
+};
+
+/// bias_balanced<k, Bias, weight<1, 10>>: of scores [N,T,E] the gates of the k experts with the largest sums of score
+/// and Bias, a choice_bias<> layer, divided by their sum, without the bias. It ends the Router of a routed_experts<>,
+/// which then gives out slots by the biased scores. The bias of an expert that gets more than its share falls: by the
+/// optimizer's rate times the weight times the excess. (An optimizer with momentum, decay or a norm for clipping treats
+/// it as all parameters; give Bias a group of its own where that is not meant.)
+template <index_t Top, class Bias, class... Options>
+struct bias_balanced {
+    static_assert(Layer<Bias>, "tessera: bias_balanced<> takes a layer such as struct bias : ts::choice_bias<> {}");
+    struct kept : keep_top<top<Top>> {};
+    struct loss : choice_bias_loss<top<Top>, Options...> {};
+    struct gates : chosen_gates {};
+    static constexpr int op_count = 4;
+    template <int I>
+    static constexpr auto nth() {
+        return detail::nth_of<I, bias_balanced, Bias, kept, loss, gates>();
+    }
+    static constexpr int build(graph_builder& b, int tensor) {
+        const int biased = detail::append<Bias>(b, tensor);
+        const int chosen = detail::append<kept>(b, biased);
+        b.add_op(loss::attributes, name_of_layer<loss>(), key_of<loss>, false, &chosen, 1, key_of<Bias>);
+        b.replace_tap(key_of<detail::choice_of_experts>, "choice of experts", biased);
+        return detail::apply_layer<gates>(b, tensor, chosen);
     }
 };
 
