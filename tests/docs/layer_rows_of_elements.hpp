@@ -120,6 +120,9 @@ inline std::vector<layer_row> losses() {
               ts::load_balance_loss<ts::top<2>>),
         LAYER("router_z_loss<weight<>>", "the square of the logarithm of the sum of exponentials of a router's logits",
               "[N,T,E] -> [N,T]", ({make_shape(8, 128, 4)}), ts::router_z_loss<>),
+        LAYER("choice_bias_loss<top<>, weight<>>",
+              "always 0: what makes a `choice_bias` learn by the experts' loads; it is part of `bias_balanced`",
+              "[N,T,E] -> [N]", ({make_shape(8, 128, 4)}), ts::choice_bias_loss<ts::top<2>>),
         LAYER("weighted_loss<Loss, weight<>>", "any loss, times a factor in the total", "as the loss", (numbers),
               ts::weighted_loss<ts::mse_loss, ts::weight<1, 2>>),
     };
