@@ -39,6 +39,18 @@ struct routing_numbers {
 };
 ,
 
+/// How many numbers of a row come before number e: larger ones, and equal ones with a lower number.
+template <class T>
+__device__ long long larger_before(const T* row, long long count, long long e) {
+    const float own = row[e];
+    long long before = 0;
+    for (long long other = 0; other < count; ++other) {
+        const float x = row[other];
+        before += x > own || (x == own && other < e) ? 1 : 0;
+    }
+    return before;
+}
+
 /// at: gates[samples, tokens, all experts], table[samples, experts, slots]. A block for each sample, in which a thread
 /// gives out the slots of an expert.
 template <class T>
@@ -52,7 +64,7 @@ __device__ void assign_slots_of(const given<routing_numbers>& a) {
         long long taken = 0;
         for (long long choice = 0; choice < a.n.choices; ++choice) {
             for (long long t = 0; t < a.n.tokens && taken < a.n.slots; ++t) {
-                if (experts_before(gates + t * a.n.all_experts, a.n.all_experts, a.n.first_expert + k) == choice) {
+                if (larger_before(gates + t * a.n.all_experts, a.n.all_experts, a.n.first_expert + k) == choice) {
                     table[k * a.n.slots + taken] = static_cast<int>(t + 1);
                     ++taken;
                 }
@@ -67,7 +79,7 @@ template <class T>
 __device__ float scale_of_kept(const given<routing_numbers>& a, const T* row) {
     float sum = 0.0f;
     for (long long e = 0; e < a.n.all_experts; ++e) {
-        sum += experts_before(row, a.n.all_experts, e) < a.n.choices ? static_cast<float>(row[e]) : 0.0f;
+        sum += larger_before(row, a.n.all_experts, e) < a.n.choices ? static_cast<float>(row[e]) : 0.0f;
     }
     return a.n.normalized == 1 && sum != 0.0f ? 1.0f / sum : 1.0f;
 }
@@ -81,7 +93,7 @@ __device__ void keep_top_forward_of(const given<routing_numbers>& a) {
         const float scale = scale_of_kept(a, row);
         for (long long k = 0; k < a.n.experts; ++k) {
             const long long e = a.n.first_expert + k;
-            y[k] = experts_before(row, a.n.all_experts, e) < a.n.choices ? static_cast<float>(row[e]) * scale : 0.0f;
+            y[k] = larger_before(row, a.n.all_experts, e) < a.n.choices ? static_cast<float>(row[e]) * scale : 0.0f;
         }
     }
 }
@@ -98,14 +110,14 @@ __device__ void keep_top_backward_of(const given<routing_numbers>& a) {
         float through_sum = 0.0f;
         for (long long k = 0; k < a.n.experts; ++k) {
             const long long e = a.n.first_expert + k;
-            if (a.n.normalized == 1 && experts_before(row, a.n.all_experts, e) < a.n.choices) {
+            if (a.n.normalized == 1 && larger_before(row, a.n.all_experts, e) < a.n.choices) {
                 through_sum += dy[k] * scale * row[e] * scale;
             }
         }
         for (long long e = 0; e < a.n.all_experts; ++e) {
             const long long k = e - a.n.first_expert;
             const float own = k >= 0 && k < a.n.experts ? static_cast<float>(dy[k]) * scale : 0.0f;
-            dx[e] = experts_before(row, a.n.all_experts, e) < a.n.choices ? own - through_sum : 0.0f;
+            dx[e] = larger_before(row, a.n.all_experts, e) < a.n.choices ? own - through_sum : 0.0f;
         }
     }
 }
