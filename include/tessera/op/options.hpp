@@ -5,6 +5,7 @@
 
 #include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
+#include "tessera/op/number.hpp"
 
 #include <cstddef>
 
@@ -138,6 +139,33 @@ struct top {
     template <class Own>
     requires requires(Own& own) { own.top; }
     static constexpr void apply(Own& own) { own.top = Count; }
+};
+/// token_slots: an expert takes Slots tokens of a sample; others that choose it are dropped.
+template <index_t Slots>
+struct capacity {
+    template <class Own>
+    requires requires(Own& own) { own.slots; }
+    static constexpr void apply(Own& own) { own.slots = Slots; }
+};
+/// token_slots: an expert takes Factor times the tokens that it would have if all had as many, rounded up.
+template <number Factor>
+struct capacity_factor {
+    template <class Own>
+    requires requires(Own& own) { own.factor; }
+    static constexpr void apply(Own& own) { own.factor = Factor.value(); }
+};
+/// token_slots: an expert has room for all tokens of a sample, so that none is dropped. Memory and messages are those
+/// of full experts; the products are of what arrives.
+struct no_drop {
+    template <class Own>
+    requires requires(Own& own) { own.all; }
+    static constexpr void apply(Own& own) { own.all = true; }
+};
+/// keep_top: what is kept is divided by its sum.
+struct normalized {
+    template <class Own>
+    requires requires(Own& own) { own.normalized; }
+    static constexpr void apply(Own& own) { own.normalized = true; }
 };
 /// position_embedding: its table has Count rows, of which shorter sequences take the first.
 template <index_t Count>

@@ -7,7 +7,6 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/op/expert.hpp"
-#include "tessera/op/number.hpp"
 
 namespace tessera::op {
 
@@ -318,34 +317,6 @@ inline constexpr op_kind op_kind::keep_top{&op::keep_top_record};
 inline constexpr op_kind op_kind::dispatch_tokens{&op::dispatch_tokens_record};
 inline constexpr op_kind op_kind::combine_tokens{&op::combine_tokens_record};
 inline constexpr op_kind op_kind::routed_linear{&op::routed_linear_record};
-
-/// token_slots: an expert takes Slots tokens of a sample; others that choose it are dropped.
-template <index_t Slots>
-struct capacity {
-    template <class Own>
-    requires requires(Own& own) { own.slots; }
-    static constexpr void apply(Own& own) { own.slots = Slots; }
-};
-/// token_slots: an expert takes Factor times the tokens that it would have if all had as many, rounded up.
-template <number Factor>
-struct capacity_factor {
-    template <class Own>
-    requires requires(Own& own) { own.factor; }
-    static constexpr void apply(Own& own) { own.factor = Factor.value(); }
-};
-/// token_slots: an expert has room for all tokens of a sample, so that none is dropped. Memory and messages are those
-/// of full experts; the products are of what arrives.
-struct no_drop {
-    template <class Own>
-    requires requires(Own& own) { own.all; }
-    static constexpr void apply(Own& own) { own.all = true; }
-};
-/// keep_top: what is kept is divided by its sum.
-struct normalized {
-    template <class Own>
-    requires requires(Own& own) { own.normalized; }
-    static constexpr void apply(Own& own) { own.normalized = true; }
-};
 
 /// token_slots<top<k>, capacity<slots>>, or capacity_factor<f>, or no_drop: gates [N,T,Experts] -> the tokens of every
 /// expert, integers [N,Experts,Slots].

@@ -26,10 +26,11 @@ struct gate : ts::linear<experts> {};
 struct up : ts::routed_linear<6> {};
 struct down : ts::routed_linear<width> {};
 struct most : ts::token_slots<ts::top<2>, ts::capacity<slots>> {};
-struct network : ts::sequential<ts::sequence<7, width>, before,
-                                ts::routed_experts<most, ts::branch<gate, ts::softmax<>>, ts::with_slots<up>, ts::relu,
-                                                   ts::with_slots<down>>,
-                                ts::cross_entropy> {};
+struct network
+    : ts::sequential<
+          ts::sequence<7, width>, before,
+          ts::routed_experts<most, ts::branch<gate, ts::softmax<>>, ts::with_slots<up>, ts::relu, ts::with_slots<down>>,
+          ts::cross_entropy> {};
 
 /// By samples, and what works on the rows of experts by experts.
 ts::strategy expert_parallel(const ts::graph_view& g, int devices) {
