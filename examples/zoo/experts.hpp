@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model with mixtures of experts in every other layer, as in GShard (Lepikhin et al. 2021) and the Switch Transformer.
+// Language models with mixtures of experts: in every other layer, as in GShard (Lepikhin et al. 2021) and the Switch
+// Transformer, with dense masks and sent; and in every layer, as Mixtral (Jiang et al. 2024).
 #pragma once
 
+#include "examples/zoo/llama.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "tessera/part/experts.hpp"
 #include "tessera/part/residual.hpp"
+#include "tessera/part/routing.hpp"
 
 namespace networks {
 
@@ -37,5 +40,58 @@ struct moe_parts {
 struct moe_2048 : moe_parts<18, 1024, 16, 1024, 2048, 8192, 1, 2>::network {};
 /// The same with eight experts, for machines of eight devices.
 struct moe_8 : moe_parts<6, 768, 12, 512, 8, 3072, 128, 2>::network {};
+
+/// What moe_parts has with masks, sent: the same parameters and the same numbers, but for the losses that balance the
+/// experts' loads (Fedus et al. 2022) and keep the logits of the gate small (Zoph et al. 2022).
+template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Hidden,
+          class Slots, int Top, ts::index_t Vocabulary = 32000>
+struct routed_moe_parts {
+    using dense = moe_parts<Pairs, Width, Heads, Context, Experts, Hidden, 1, Top, Vocabulary>;
+    struct into : ts::routed_linear<Hidden> {};
+    struct out_of : ts::routed_linear<Width> {};
+    using router = ts::branch<typename dense::gate, ts::aside<ts::router_z_loss<ts::weight<1, 1000>>>, ts::softmax<>,
+                              ts::aside<ts::load_balance<Top, ts::weight<1, 100>>>>;
+    using mixture = ts::routed_experts<Slots, router, ts::with_slots<into>, ts::relu, ts::with_slots<out_of>>;
+    template <int Block>
+    using layers = transformer_layers<Block, Width>;
+    using pair =
+        ts::branch<typename dense::template attention<0>,
+                   ts::residual<typename layers<0>::template norm<1>, typename layers<0>::wide, ts::relu,
+                                typename layers<0>::narrow>,
+                   typename dense::template attention<1>, ts::residual<typename layers<1>::template norm<1>, mixture>>;
+    using network = ts::sequential<ts::tokens<Context>, typename dense::words, typename dense::places,
+                                   ts::repeat<Pairs, pair>, typename dense::last_norm,
+                                   ts::tied<typename dense::logits, typename dense::words>, ts::cross_entropy>;
+};
+/// moe_8, sent: an expert has 128 slots, as many as with an even load.
+struct slots_of_128 : ts::token_slots<ts::top<2>, ts::capacity<128>> {};
+struct routed_moe_8 : routed_moe_parts<6, 768, 12, 512, 8, 3072, slots_of_128, 2>::network {};
+
+/// LLaMA's blocks with a mixture in place of SwiGLU: Experts of the same form, of which a token goes to the two best,
+/// whose gates add up to 1 (Jiang et al. 2024, "Mixtral of Experts", section 2.1).
+template <int Layers, ts::index_t Width, int Heads, ts::index_t Experts, ts::index_t Hidden, ts::index_t Context,
+          ts::index_t Vocabulary, class Slots>
+struct mixtral_parts {
+    using llama = llama_parts<Layers, Width, Heads, Hidden, Context, Vocabulary>;
+    struct router : ts::linear<Experts, ts::no_bias> {};
+    struct gate : ts::routed_linear<Hidden> {};
+    struct up : ts::routed_linear<Hidden> {};
+    struct down : ts::routed_linear<Width> {};
+    using gates = ts::branch<router, ts::softmax<>, ts::aside<ts::load_balance<2, ts::weight<1, 50>>>,
+                             ts::keep_top<ts::top<2>, ts::normalized>>;
+    using mixture =
+        ts::routed_experts<Slots, gates,
+                           ts::branches<ts::multiply, ts::branch<ts::with_slots<gate>, ts::silu>, ts::with_slots<up>>,
+                           ts::with_slots<down>>;
+    using network =
+        ts::sequential<ts::tokens<Context>, typename llama::words,
+                       ts::repeat<Layers, ts::residual<typename llama::attention_norm, typename llama::attention>,
+                                  ts::residual<typename llama::feed_forward_norm, mixture>>,
+                       typename llama::last_norm, typename llama::logits, ts::cross_entropy>;
+};
+/// Mixtral 8x7B with keys and values of all 32 heads, where it has 8 of each, and 4096 positions. An expert takes at
+/// most twice its even share of a sample's tokens, where it takes all.
+struct twice_the_share : ts::token_slots<ts::top<2>, ts::capacity_factor<2>> {};
+struct mixtral_8x7b : mixtral_parts<32, 4096, 32, 8, 14336, 4096, 32000, twice_the_share>::network {};
 
 } // namespace networks

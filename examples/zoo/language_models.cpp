@@ -29,6 +29,10 @@ std::span<const zoo_entry> zoo_language_models() {
         {"moe_8", "language model of 12 layers, 8 experts in every other", ts::describe_at_run_time<moe_8>},
         {"moe_2048", "language model of 36 layers with GShard's 2048 experts in every other",
          ts::describe_at_run_time<moe_2048>},
+        {"routed_moe_8", "moe_8 with tokens that are sent, and losses that balance the experts",
+         ts::describe_at_run_time<routed_moe_8>},
+        {"mixtral_8x7b", "Mixtral 8x7B (Jiang et al. 2024) with keys and values of all heads, 4096 tokens",
+         ts::describe_at_run_time<mixtral_8x7b>},
     };
     return all;
 }

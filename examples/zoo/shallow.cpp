@@ -41,6 +41,8 @@ struct shallow_inception
                      inception_layers::d<9>, inception_layers::e<10>, ts::global_average_pool, inception_layers::fc,
                      ts::cross_entropy> {};
 
+struct three_slots : ts::token_slots<ts::top<2>, ts::capacity<3>> {};
+
 } // namespace
 
 std::span<const zoo_entry> zoo_shallow() {
@@ -73,6 +75,10 @@ std::span<const zoo_entry> zoo_shallow() {
         {"llama2_7b", "two narrow layers", ts::describe_at_run_time<llama_parts<2, 24, 3, 40, 8, 30>::network>},
         {"llama2_13b", "three narrow layers", ts::describe_at_run_time<llama_parts<3, 32, 4, 40, 8, 30>::network>},
         {"moe_8", "two layers", ts::describe_at_run_time<moe_parts<1, 64, 2, 8, 4, 128, 3, 2>::network>},
+        {"routed_moe_8", "two narrow layers",
+         ts::describe_at_run_time<routed_moe_parts<1, 24, 2, 8, 4, 40, three_slots, 2, 30>::network>},
+        {"mixtral_8x7b", "two narrow layers",
+         ts::describe_at_run_time<mixtral_parts<2, 24, 3, 4, 20, 8, 30, twice_the_share>::network>},
     };
     return all;
 }

@@ -27,6 +27,7 @@
 #include "tessera/part/one_dimension.hpp"
 #include "tessera/part/padded.hpp"
 #include "tessera/part/residual.hpp"
+#include "tessera/part/routing.hpp"
 #include "tessera/search/budget.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/configurations.hpp"

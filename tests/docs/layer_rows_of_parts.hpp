@@ -10,6 +10,7 @@
 #include "tessera/part/one_dimension.hpp"
 #include "tessera/part/padded.hpp"
 #include "tessera/part/residual.hpp"
+#include "tessera/part/routing.hpp"
 
 namespace docs_support {
 
@@ -27,6 +28,10 @@ struct memory; // a tensor that was saved under this name
 struct gate : ts::linear<4> {};
 struct wide : ts::expert_linear<4, 512> {};
 struct narrow : ts::expert_linear<4, 256> {};
+struct slots : ts::token_slots<ts::top<2>, ts::capacity_factor<1.25>> {};
+struct bias : ts::choice_bias<> {};
+struct sent_wide : ts::routed_linear<512> {};
+struct sent_narrow : ts::routed_linear<256> {};
 struct from_input : ts::linear<512> {};   // an LSTM's has 4 x Hidden outputs
 struct from_hidden : ts::linear<512> {};
 struct back_input : ts::linear<512> {};
@@ -73,6 +78,27 @@ inline std::vector<layer_row> linear_layers() {
               ({make_shape(8, 128, 4)}), ts::combine_weights<40, ts::top<2>>),
         LAYER("expert_linear<Experts, Out>", "a matrix for each expert's slots", "[N,E Slots,I] -> [N,E Slots,Out]",
               ({make_shape(8, 160, 256)}), ts::expert_linear<4, 512>),
+        LAYER(
+            "token_slots<top<>, capacity<>>",
+            "the tokens in the slots of each expert, from 1, and 0 in empty ones: integers; also `capacity_factor<>`, "
+            "`no_drop`",
+            "gates [N,T,E] -> [N,E,Slots]", ({make_shape(8, 128, 4)}), ts::token_slots<ts::top<2>, ts::capacity<40>>),
+        LAYER("keep_top<top<>, normalized>",
+              "the largest numbers of each row, zeros in place of the others; `normalized`: divided by their sum",
+              "[N,T,E] -> the same", ({make_shape(8, 128, 4)}), ts::keep_top<ts::top<2>, ts::normalized>),
+        LAYER("choice_bias<>", "adds a number for each expert, by which experts are chosen, see `bias_balanced`",
+              "[N,T,E] -> the same", ({make_shape(8, 128, 4)}), ts::choice_bias<>),
+        LAYER("chosen_gates", "the gates of experts that were chosen with a bias, in `bias_balanced`",
+              "scores [N,T,E], [N,T,E] -> the first", ({make_shape(8, 128, 4), make_shape(8, 128, 4)}),
+              ts::chosen_gates),
+        LAYER("dispatch_tokens", "tokens in the order of their experts", "[N,T,C], slots [N,E,Slots] -> [N,E Slots,C]",
+              ({make_shape(8, 128, 256), make_shape(8, 4, 40)}), ts::dispatch_tokens),
+        LAYER("routed_linear<Out>", "a matrix for each expert, of the slots that are filled",
+              "[N,E Slots,I], slots [N,E,Slots] -> [N,E Slots,Out]", ({make_shape(8, 160, 256), make_shape(8, 4, 40)}),
+              ts::routed_linear<512>),
+        LAYER("combine_tokens", "for each token the sum of what its experts made, times its gates",
+              "gates [N,T,E], slots [N,E,Slots], [N,E Slots,C] -> [N,T,C]",
+              ({make_shape(8, 128, 4), make_shape(8, 4, 40), make_shape(8, 160, 256)}), ts::combine_tokens),
     };
 }
 
@@ -105,6 +131,24 @@ inline std::vector<layer_row> parts() {
         PART("mixture_of_experts<Slots, Top, Gate, Experts...>",
              "each token goes to its Top best experts, each with Slots for the tokens of a sample",
              "[N,T,C] -> [N,T,as Experts]", (texts), ts::mixture_of_experts<40, 2, gate, wide, ts::gelu, narrow>),
+        PART("routed_experts<Slots, Router, Experts...>",
+             "the same without masks: Router makes gates, Slots is a `token_slots`, `with_slots` goes around the "
+             "`routed_linear` layers among Experts",
+             "[N,T,C] -> [N,T,as Experts]", (texts),
+             ts::routed_experts<slots, ts::branch<gate, ts::softmax<>>, ts::with_slots<sent_wide>, ts::gelu,
+                                ts::with_slots<sent_narrow>>),
+        PART("aside<Losses...>",
+             "losses of a tensor that goes on as it is, such as `router_z_loss` and `load_balance<Top>`",
+             "any -> the same", (texts, gate), ts::aside<ts::router_z_loss<ts::weight<1, 1000>>>),
+        PART("with_slots<L>", "a `routed_linear` among the experts of a `routed_experts`", "as L", (texts),
+             ts::routed_experts<slots, ts::branch<gate, ts::softmax<>>, ts::with_slots<sent_narrow>>),
+        PART("load_balance<Top, weight<>>",
+             "the loss that evens out the loads of experts, of a router's probabilities; it belongs into `aside`",
+             "[N,T,E] -> as `load_balance_loss`", (texts, gate, ts::softmax<>), ts::aside<ts::load_balance<2>>),
+        PART("bias_balanced<Top, Bias, weight<>>",
+             "the gates of the Top experts with the largest sums of score and Bias, a `choice_bias`, which falls where "
+             "an expert gets more than its share; it ends a router",
+             "[N,T,E] -> the same", (texts, gate, ts::sigmoid), ts::bias_balanced<2, bias>),
         PART("lstm<Steps, Cells...>",
              "cells `lstm_cell<Hidden, FromInput, FromHidden, Before>`, one on top of the other; Before is the cell in "
              "whose state it starts",

@@ -75,6 +75,9 @@ const std::vector<layer_case>& cases() {
         of<ts::slice<1, 2>>(R"({"begin": 1, "out": 2})", "begin"),
         of<ts::dispatch_mask<5>>(R"({"slots": 5})", "slots"),
         of<ts::expert_linear<3, 7>>(R"({"groups": 3, "out": 7})", "out"),
+        of<ts::token_slots<>>(),
+        of<ts::keep_top<>>(),
+        of<ts::routed_linear<7>>(R"({"out": 7})", "out"),
         of<ts::permute<0, 2, 1>>(R"({"order": [0, 2, 1, 0, 0], "rank": 3})", "order"),
         of<ts::reshape<4, 6>>(R"({"extent": [4, 6, 0, 0], "rank": 2})", "extent"),
         of<ts::broadcast_to<4, 6>>(R"({"extent": [4, 6, 0, 0], "rank": 2})", "extent"),
@@ -94,6 +97,8 @@ const std::vector<layer_case>& cases() {
         of<ts::info_nce_loss<>>(),
         of<ts::contrastive_loss<>>(),
         of<ts::clip_loss<>>(),
+        of<ts::load_balance_loss<>>(),
+        of<ts::choice_bias_loss<>>(),
     };
     return all;
 }

@@ -147,3 +147,19 @@ TEST_CASE("mixtures of experts") {
         (6 * (tokens * (2 * block + wide + 768 * 8) + 2 * tokens * slots * 768 + slots * wide) + tokens * 768 * 32000);
     CHECK(multiply_adds(g.view()) == expected);
 }
+
+TEST_CASE("mixtures of experts whose tokens are sent") {
+    // The same parameters as with masks; and no product that dispatches or combines.
+    CHECK(parameters_of("routed_moe_8") == parameters_of("moe_8"));
+    const ts::graph g = networks::describe("routed_moe_8", 2);
+    const index_t tokens = 512;
+    const index_t slots = 8 * 128;
+    const index_t block = 4 * 768 * 768 + 2 * tokens * 768; // attention of a token
+    const index_t wide = 2 * 768 * 3072;
+    CHECK(multiply_adds(g.view()) ==
+          2 * (6 * (tokens * (2 * block + wide + 768 * 8) + slots * wide) + tokens * 768 * 32000));
+
+    // Jiang et al. 2024: 46.7 billion parameters, with keys and values of 8 heads of 128 in place of 32.
+    const index_t other_heads = 32 * index_t{2} * 4096 * (32 - 8) * 128;
+    CHECK(parameters_of("mixtral_8x7b") - other_heads == index_t{46702792704});
+}

@@ -195,7 +195,8 @@ TEST_CASE("gradients flow to inputs, parameters and inner sums, and to nothing e
         for (int o = 0; o < d.operands.size(); ++o) {
             const operand& x = d.operands[o];
             const bool constant =
-                c.attributes.kind == ts::op_kind::route && !c.attributes.as<ts::op::route_attributes>().weighted;
+                c.attributes.kind == ts::op_kind::token_slots ||
+                (c.attributes.kind == ts::op_kind::route && !c.attributes.as<ts::op::route_attributes>().weighted);
             const bool set_from_outside =
                 x.kind == operand_kind::parameter &&
                 (std::string(ts::record_of(c.attributes).name) == "class_weighted_cross_entropy" ||

@@ -44,8 +44,12 @@ inline std::vector<shard_of_op> make_shards(const ts::description& d, const cuts
 inline void combine(tile& all, const tile& part, bool largest) {
     std::size_t i = 0;
     for (const std::size_t where : positions(part.region, all.region)) {
-        double& to = all.numbers[where];
-        to = largest ? std::max(to, part.numbers[i]) : to + part.numbers[i];
+        if (part.integers.empty()) {
+            double& to = all.numbers[where];
+            to = largest ? std::max(to, part.numbers[i]) : to + part.numbers[i];
+        } else {
+            all.integers[where] += part.integers[i];
+        }
         ++i;
     }
 }
@@ -97,6 +101,7 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
         tile result{ts::whole(d.operands[write].extents), {}, {}};
         result.numbers.assign(split.value[at(write)].numbers.size(),
                               largest ? -std::numeric_limits<double>::infinity() : 0.0);
+        result.integers.assign(split.value[at(write)].integers.size(), 0);
         for (const shard_of_op& s : shards) {
             if (!counts(d, s, d.nests[k].loops)) {
                 continue;
@@ -114,6 +119,7 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
                 }
             }
             tiles[at(write)].numbers.assign(tiles[at(write)].numbers.size(), std::nan(""));
+            tiles[at(write)].integers.assign(tiles[at(write)].integers.size(), -1);
             ts::reference::compute<double>(call);
             combine(result, tiles[at(write)], largest);
             if (write == d.output()) {
@@ -121,6 +127,8 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
             }
         }
         split.value[at(write)].numbers = result.numbers;
+        split.value[at(write)].integers = result.integers;
+        CHECK(result.integers == whole.value[at(write)].integers);
         most = std::max(most, check_equal(result.numbers, whole.value[at(write)].numbers));
     }
     return most;

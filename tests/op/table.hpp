@@ -19,6 +19,7 @@ struct op_case {
     std::vector<ts::shape> inputs;
     std::vector<double> shifts{};  ///< added to the numbers of each input, which are around 0 without
     bool has_own_gradient = false; ///< by intent no derivative: straight through, stopped
+    int without_slope = -1;        ///< an input that only decides what is done with the others
 
     double shift_of(std::size_t input) const { return input < shifts.size() ? shifts[input] : 0; }
     ts::description describe() const {
@@ -332,6 +333,26 @@ inline const std::vector<op_case>& op_table() {
         {"combine weights of first choices",
          ts::attributes_of(op_kind::route, ts::op::route_attributes{.slots = 3, .top = 1, .weighted = true}),
          {make_shape(2, 4, 2)}},
+        {"token_slots", ts::token_slots<ts::top<2>, ts::capacity<2>>::attributes, {make_shape(3, 5, 4)}},
+        {"token_slots of first choices", ts::token_slots<ts::capacity<1>>::attributes, {make_shape(2, 4, 3)}},
+        {"token_slots by a factor",
+         ts::token_slots<ts::top<2>, ts::capacity_factor<1.25>>::attributes,
+         {make_shape(2, 6, 4)}},
+        {"token_slots for all", ts::token_slots<ts::top<3>, ts::no_drop>::attributes, {make_shape(2, 3, 4)}},
+        {"keep_top", ts::keep_top<ts::top<2>>::attributes, {make_shape(2, 3, 4)}},
+        {"keep_top normalized", ts::keep_top<ts::top<2>, ts::normalized>::attributes, {make_shape(3, 2, 4)}, {3}},
+        {"dispatch_tokens", {.kind = op_kind::dispatch_tokens}, {make_shape(3, 4, 5), make_shape(3, 2, 3)}},
+        {"dispatch_tokens to one expert",
+         {.kind = op_kind::dispatch_tokens},
+         {make_shape(2, 3, 4), make_shape(2, 1, 4)}},
+        {"routed_linear", ts::routed_linear<4>::attributes, {make_shape(3, 6, 5), make_shape(3, 2, 3)}},
+        {"routed_linear of one slot", ts::routed_linear<3>::attributes, {make_shape(4, 3, 2), make_shape(4, 3, 1)}},
+        {"combine_tokens",
+         {.kind = op_kind::combine_tokens},
+         {make_shape(3, 4, 2), make_shape(3, 2, 3), make_shape(3, 6, 5)}},
+        {"combine_tokens of one slot",
+         {.kind = op_kind::combine_tokens},
+         {make_shape(2, 5, 4), make_shape(2, 4, 1), make_shape(2, 4, 3)}},
         {"permute", ts::permute<0, 2, 3, 1>::attributes, {make_shape(2, 3, 4, 5)}},
         {"permute of sequences", ts::permute<0, 2, 1>::attributes, {make_shape(3, 4, 5)}},
         {"permute of volumes", ts::permute<0, 3, 1, 4, 2>::attributes, {make_shape(2, 2, 3, 2, 3)}},
@@ -385,6 +406,16 @@ inline const std::vector<op_case>& op_table() {
          ts::soft_cross_entropy<0.2>::attributes,
          {make_shape(2, 3, 5), make_shape(2, 3, 5)},
          {0, 0.5}},
+        {"load_balance_loss",
+         ts::load_balance_loss<ts::top<2>>::attributes,
+         {make_shape(3, 4, 5), make_shape(3, 4, 5)},
+         {3, 0},
+         false,
+         1},
+        {"choice_bias", ts::choice_bias<>::attributes, {make_shape(3, 4, 5)}},
+        {"choice_bias_loss", ts::choice_bias_loss<ts::top<2>>::attributes, {make_shape(3, 4, 5)}, {}, true},
+        {"chosen_gates", ts::chosen_gates::attributes, {make_shape(3, 4, 5), make_shape(3, 4, 5)}, {3, 0}, false, 1},
+        {"router_z_loss", ts::router_z_loss<>::attributes, {make_shape(3, 4, 5)}},
         {"cosine_loss", ts::cosine_loss::attributes, {make_shape(5, 6), make_shape(5, 6)}},
         {"conv3d plain",
          ts::attributes_of(op_kind::conv3d, ts::op::conv3d_attributes{.window = {2, 3, 2}, .out = 3}),

@@ -22,6 +22,7 @@ void take_care_of_numbers(tests::op_case& c) {
         if (known.attributes.kind == c.attributes.kind) {
             c.shifts = c.shifts.empty() ? known.shifts : c.shifts;
             c.has_own_gradient = known.has_own_gradient;
+            c.without_slope = known.without_slope;
         }
     }
 }

@@ -28,7 +28,7 @@ constexpr ts::index_t multiply_adds(const ts::graph_view& g) {
             continue;
         }
         if (kind != ts::op_kind::conv2d && kind != ts::op_kind::transposed_conv2d && kind != ts::op_kind::linear &&
-            kind != ts::op_kind::expert_linear && kind != ts::op_kind::matmul) {
+            kind != ts::op_kind::expert_linear && kind != ts::op_kind::routed_linear && kind != ts::op_kind::matmul) {
             continue;
         }
         flops += ts::forward_flops(g.describe(op));

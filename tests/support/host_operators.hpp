@@ -287,7 +287,11 @@ struct tester {
             for (int o = 0; o < c.d->operands.size(); ++o) {
                 CAPTURE(o);
                 const bool is_double = c.d->operands[o].type == ts::element::f64;
-                if (ts::has(written, o) && !ts::has(k.unused, o)) {
+                if (ts::has(written, o) && c.d->operands[o].type == ts::element::i32) {
+                    const std::vector<std::int32_t>& expected = values[at(o)].integers;
+                    REQUIRE(p.value[o].size() == expected.size() * sizeof(std::int32_t));
+                    CHECK(std::memcmp(p.value[o].data(), expected.data(), p.value[o].size()) == 0);
+                } else if (ts::has(written, o) && !ts::has(k.unused, o)) {
                     check_close(get(c.value[o].region, std::max(k.value[o], 0), false, p.value[o], is_double),
                                 values[at(o)].numbers, mixes, true, largest[way]);
                 }

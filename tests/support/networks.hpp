@@ -8,6 +8,7 @@
 #include "tessera/part/lstm.hpp"
 #include "tessera/part/one_dimension.hpp"
 #include "tessera/part/residual.hpp"
+#include "tessera/part/routing.hpp"
 
 namespace test_networks {
 
@@ -247,5 +248,31 @@ struct network
                      ts::reshape<36, 6>, mix, ts::roll<ts::shift<1, 5>>, along, ts::max_pool1d<2>, ts::permute<0, 2, 1>,
                      ts::reshape<10, -1>, ts::flip<1, 2>, ts::tanh, ts::flatten, fc, ts::cross_entropy> {};
 } // namespace moved
+
+/// Tokens that are sent to experts, of which some are dropped, with the losses of a router; and experts chosen with a
+/// bias.
+namespace routed {
+struct words : ts::embedding<9, 6> {};
+struct gate : ts::linear<4, ts::no_bias> {};
+struct scores : ts::linear<4, ts::no_bias> {};
+struct bias : ts::choice_bias<> {};
+struct few : ts::token_slots<ts::top<2>, ts::capacity<2>> {};
+struct all : ts::token_slots<ts::top<2>, ts::no_drop> {};
+struct up : ts::routed_linear<8> {};
+struct down : ts::routed_linear<6> {};
+struct left : ts::routed_linear<5> {};
+struct right : ts::routed_linear<5> {};
+struct back : ts::routed_linear<6> {};
+struct logits : ts::linear<7> {};
+using router = ts::branch<gate, ts::aside<ts::router_z_loss<ts::weight<1, 50>>>, ts::softmax<>,
+                          ts::aside<ts::load_balance<2, ts::weight<1, 20>>>>;
+using balanced = ts::branch<scores, ts::sigmoid, ts::bias_balanced<2, bias>>;
+using gated = ts::branches<ts::multiply, ts::branch<ts::with_slots<left>, ts::tanh>, ts::with_slots<right>>;
+struct network
+    : ts::sequential<
+          ts::tokens<5>, words,
+          ts::residual<ts::routed_experts<few, router, ts::with_slots<up>, ts::sigmoid, ts::with_slots<down>>>,
+          ts::residual<ts::routed_experts<all, balanced, gated, ts::with_slots<back>>>, logits, ts::cross_entropy> {};
+} // namespace routed
 
 } // namespace test_networks

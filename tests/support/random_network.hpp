@@ -211,6 +211,8 @@ private:
                 return of(ts::op::expert_linear_attributes{.out = out, .groups = groups});
             case known_op::route:
                 return of(ts::op::route_attributes{.slots = out, .top = top, .weighted = weighted});
+            case known_op::keep_top:
+                return of(ts::op::keep_top_attributes{.top = top});
             case known_op::batch_norm:
                 return of(ts::op::batch_norm_attributes{.epsilon = epsilon});
             case known_op::layer_norm:
@@ -346,6 +348,9 @@ private:
             a.top = 1 + pick_(2);
             a.weighted = pick_(3) != 0;
             break;
+        case known_op::keep_top:
+            a.top = 1 + pick_(2);
+            break;
         case known_op::leaky_relu:
         case known_op::elu:
         case known_op::scale:
@@ -469,6 +474,10 @@ private:
             }
             return;
         }
+        if (is_routed(a.kind)) {
+            route(first);
+            return;
+        }
         if (a.kind == ts::op_kind::padded_softmax) {
             const ts::shape each = ts::make_shape(grow_.batch);
             if (fits(a, {extents(x), each})) {
@@ -514,6 +523,45 @@ private:
             }
             keep(made);
         }
+    }
+
+    /// What reads or makes a table of slots: they come together.
+    static bool is_routed(ts::op_kind kind) {
+        return kind == ts::op_kind::token_slots || kind == ts::op_kind::dispatch_tokens ||
+               kind == ts::op_kind::routed_linear || kind == ts::op_kind::combine_tokens;
+    }
+
+    /// A sequence by its own numbers, or by another sequence's, to as many experts as that has channels, and back.
+    void route(std::size_t first) {
+        std::size_t place = first;
+        for (std::size_t k = 0; k < live_.size() && rank(live_[place]) != 3; ++k) {
+            place = k;
+        }
+        const int x = live_[place];
+        if (rank(x) != 3) {
+            return;
+        }
+        const std::size_t other = some_tensor();
+        const bool fit = rank(live_[other]) == 3 && extents(live_[other])[1] == extents(x)[1];
+        const int gates = fit ? live_[other] : x;
+        ts::op::token_slots_attributes own{.top = channels(gates) > 1 ? 1 + pick_(2) : 1};
+        own.slots = pick_(3);
+        own.factor = own.slots == 0 && pick_(2) == 0 ? 1.5 : 0;
+        own.all = own.slots == 0 && own.factor == 0;
+        const ts::op_attributes by = ts::attributes_of(ts::op_kind::token_slots, own);
+        const ts::shape table = ts::infer(by, &extents(gates), 1).output;
+        const ts::op_attributes inside =
+            ts::attributes_of(ts::op_kind::routed_linear, ts::op::routed_linear_attributes{.out = 1 + pick_(5)});
+        const ts::index_t rows = extents(x)[0] * table[1] * table[2];
+        if (std::max(rows, extents(x)[0] * extents(x)[1]) * std::max<ts::index_t>(extents(x)[2], 5) > most_elements) {
+            return;
+        }
+        const int slots = add(by, {gates});
+        const int sent = add({.kind = ts::op_kind::dispatch_tokens}, {x, slots});
+        const int made = pick_(4) != 0 ? add(inside, {sent, slots}) : sent;
+        keep(add({.kind = ts::op_kind::combine_tokens}, {gates, slots, made}));
+        ++used_[place];
+        used_[other] += fit ? 1 : 0;
     }
 
     /// The inputs, or between 0.5 and 1.5 what has to be positive, and between -1 and 1 what would grow.

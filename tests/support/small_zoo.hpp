@@ -56,6 +56,9 @@ inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bo
         case test_support::known_op::expert_linear:
             change<ts::op::expert_linear_attributes>(a, [&](auto& own) { own.out = narrower(own.out, divisor); });
             break;
+        case test_support::known_op::routed_linear:
+            change<ts::op::routed_linear_attributes>(a, [&](auto& own) { own.out = narrower(own.out, divisor); });
+            break;
         case test_support::known_op::slice: {
             auto own = a.as<ts::op::slice_attributes>();
             const int axis = ts::op::axis_of(own.axis, before.rank);
@@ -135,6 +138,8 @@ inline constexpr small_network small_networks[] = {
     {"bert_large", 32, 0, 3, 0.2F},
     {"gpt2_124m", 32, 0, 3, 0.05F},
     {"moe_8", 16, 0, 4, 0.05F},
+    {"routed_moe_8", 1, 0, 4, 0.05F},
+    {"mixtral_8x7b", 1, 0, 3, 0.05F},
     {"dlrm", 1, 0, 5, 0.5F},
     {"resnext50", 1, 0, 4, 1e-3F, true},
     {"vit_b_16", 1, 0, 4, 0.05F},

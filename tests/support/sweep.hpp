@@ -44,6 +44,7 @@ std::vector<Case> sweep_cases() {
     cases.push_back({"frozen layers with clipping", ts::describe<n::frozen_net::network>(5), clipped});
     cases.push_back({"two losses", ts::describe<n::two_losses::network>(6), plain});
     cases.push_back({"moves", ts::describe<n::moved::network>(4), plain});
+    cases.push_back({"routed experts", ts::describe<n::routed::network>(4), plain});
     return cases;
 }
 

@@ -37,6 +37,9 @@ inline constexpr bool never = false;
     rule(transposed_output_is_empty, "the padding of a transposed convolution takes away its whole output; pad less") \
     rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \
     rule(more_choices_than_experts, "a token cannot be sent to more experts than there are") \
+    rule(capacity_below_one, "an expert needs room for at least one token of a sample; say capacity<>, capacity_factor<> or no_drop") \
+    rule(slots_do_not_fit, "the table of slots is [N,Experts,Slots], of as many samples as its input has, and rows of slots are Experts*Slots") \
+    rule(no_slots_here, "with_slots<> stands among the experts of a routed_experts<>, which gives out their slots") \
     rule(slice_outside_input, "a slice must lie inside its input") \
     rule(permutation_is_none, "permute names every dimension of its input once, by its number, and the samples (0) first") \
     rule(reshape_of_other_elements, "a reshape keeps the number of elements of a sample; change an extent, or leave one to be inferred (-1)") \

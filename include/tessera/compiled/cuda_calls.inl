@@ -43,6 +43,7 @@
 #include "tessera/backend/cuda/op/move.inl"
 #include "tessera/backend/cuda/op/nest.inl"
 #include "tessera/backend/cuda/op/pooling.inl"
+#include "tessera/backend/cuda/op/routing.inl"
 #include "tessera/backend/cuda/op/row_norm.inl"
 #include "tessera/backend/cuda/op/softmax.inl"
 #include "tessera/backend/cuda/op/table.inl"

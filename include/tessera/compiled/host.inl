@@ -45,6 +45,7 @@
 #include "tessera/backend/host/op/nest.inl"
 #include "tessera/backend/host/op/pooling.inl"
 #include "tessera/backend/host/op/product.inl"
+#include "tessera/backend/host/op/routing.inl"
 #include "tessera/backend/host/op/row.inl"
 #include "tessera/backend/host/op/softmax.inl"
 #include "tessera/backend/host/op/table.inl"

@@ -125,6 +125,23 @@ struct graph_builder {
         return tensor;
     }
 
+    /// Names a tensor by a name that may have been given before, for what is appended from here on; -1: nothing is
+    /// called so any more. Returns what the name stood for, or -1.
+    constexpr int replace_tap(type_key key, std::string_view name, int tensor) {
+        tap* all = taps.data();
+        for (int i = 0; i < tap_count; ++i) {
+            if (all[i].key == key) {
+                const int before = all[i].tensor;
+                all[i].tensor = tensor;
+                return before;
+            }
+        }
+        if (tensor >= 0) {
+            add_tap(key, name, tensor, rule::tap_saved_twice);
+        }
+        return -1;
+    }
+
     constexpr int find_tap(type_key key) const {
         const tap* all = taps.data();
         for (int i = 0; i < tap_count; ++i) {
@@ -198,7 +215,8 @@ struct graph_builder {
             return -1;
         }
         node.output = tensor_count;
-        tensors.push_back(tensor_node{out.output, element::f32, op_count, name.own});
+        const bool makes_integers = d.operands[d.output()].type == element::i32;
+        tensors.push_back(tensor_node{out.output, makes_integers ? element::i32 : element::f32, op_count, name.own});
         ops.push_back(node);
         ++tensor_count;
         ++op_count;

@@ -9,6 +9,7 @@
 #include "tessera/op/length_mask.hpp"
 #include "tessera/op/library.hpp"
 #include "tessera/op/opaque_operator.hpp"
+#include "tessera/op/router_losses.hpp"
 #include "tessera/op/row_losses.hpp"
 
 #include <string_view>
@@ -73,6 +74,9 @@ inline constexpr attribute_defaults library_attribute_defaults[] = {
     {slice<0, 1>::attributes, {"begin", "out"}},
     {dispatch_mask<1>::attributes, {"slots"}},
     {expert_linear<1, 1>::attributes, {"groups", "out"}},
+    {token_slots<>::attributes},
+    {keep_top<>::attributes},
+    {routed_linear<1>::attributes, {"out"}},
     {permute<0, 1>::attributes, {"order", "rank"}},
     {reshape<1>::attributes, {"extent", "rank"}},
     {broadcast_to<1>::attributes, {"extent", "rank"}},
@@ -92,6 +96,8 @@ inline constexpr attribute_defaults library_attribute_defaults[] = {
     {info_nce_loss<>::attributes},
     {contrastive_loss<>::attributes},
     {clip_loss<>::attributes},
+    {load_balance_loss<>::attributes},
+    {choice_bias_loss<>::attributes},
     {{.kind = {&op::opaque_record}}, {"extent", "rank"}},
 };
 

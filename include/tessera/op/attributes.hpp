@@ -23,6 +23,7 @@ namespace tessera {
     X(rms_norm) X(instance_norm) X(image_layer_norm) X(pixel_norm) X(rotary) X(bilinear) \
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
     X(gather_rows) X(scatter_rows) \
+    X(token_slots) X(keep_top) X(dispatch_tokens) X(routed_linear) X(combine_tokens) \
     X(conv3d) X(max_pool3d) X(average_pool3d) \
     X(cross_entropy) X(fixed_batch_norm)
 // clang-format on

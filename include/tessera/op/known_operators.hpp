@@ -10,6 +10,7 @@
 #include "tessera/op/losses.hpp"
 #include "tessera/op/opaque_operator.hpp"
 #include "tessera/op/reduce.hpp"
+#include "tessera/op/router_losses.hpp"
 #include "tessera/op/row_losses.hpp"
 
 #include <string>

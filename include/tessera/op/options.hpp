@@ -5,6 +5,7 @@
 
 #include "tessera/base/rules.hpp"
 #include "tessera/op/attributes.hpp"
+#include "tessera/op/number.hpp"
 
 #include <cstddef>
 
@@ -131,12 +132,40 @@ struct causal {
     requires requires(Own& own) { own.causal; }
     static constexpr void apply(Own& own) { own.causal = true; }
 };
-/// dispatch_mask, combine_weights: every token goes to the Count experts with the largest gates.
+/// dispatch_mask, combine_weights, token_slots: every token goes to the Count experts with the largest gates; keep_top:
+/// so many stay.
 template <index_t Count>
 struct top {
     template <class Own>
     requires requires(Own& own) { own.top; }
     static constexpr void apply(Own& own) { own.top = Count; }
+};
+/// token_slots: an expert takes Slots tokens of a sample; others that choose it are dropped.
+template <index_t Slots>
+struct capacity {
+    template <class Own>
+    requires requires(Own& own) { own.slots; }
+    static constexpr void apply(Own& own) { own.slots = Slots; }
+};
+/// token_slots: an expert takes Factor times the tokens that it would have if all had as many, rounded up.
+template <number Factor>
+struct capacity_factor {
+    template <class Own>
+    requires requires(Own& own) { own.factor; }
+    static constexpr void apply(Own& own) { own.factor = Factor.value(); }
+};
+/// token_slots: an expert has room for all tokens of a sample, so that none is dropped. Memory and messages are those
+/// of full experts; the products are of what arrives.
+struct no_drop {
+    template <class Own>
+    requires requires(Own& own) { own.all; }
+    static constexpr void apply(Own& own) { own.all = true; }
+};
+/// keep_top: what is kept is divided by its sum.
+struct normalized {
+    template <class Own>
+    requires requires(Own& own) { own.normalized; }
+    static constexpr void apply(Own& own) { own.normalized = true; }
 };
 /// position_embedding: its table has Count rows, of which shorter sequences take the first.
 template <index_t Count>

@@ -50,6 +50,8 @@
 #include "tessera/op/rms_norm.hpp"
 #include "tessera/op/roll.hpp"
 #include "tessera/op/rotary.hpp"
+#include "tessera/op/router_losses.hpp"
+#include "tessera/op/routing.hpp"
 #include "tessera/op/row_losses.hpp"
 #include "tessera/op/scale.hpp"
 #include "tessera/op/sigmoid.hpp"

@@ -133,6 +133,8 @@ void expert_forward(const shard_call& s);
 memory_use by_expert(const shard_call& s, const expert_extents& e, memory_use rows, index_t columns);
 
 void expert_backward(const shard_call& s);
+/// Of this gradient of the output.
+void expert_backward_of(const shard_call& s, memory_use dy);
 
 // ---- routes ---------------------------------------------------------------------------------------------------------
 

@@ -76,9 +76,10 @@ TESSERA_INLINE memory_use by_expert(const shard_call& s, const expert_extents& e
     return composer::as_read(to);
 }
 
-TESSERA_INLINE void expert_backward(const shard_call& s) {
+TESSERA_INLINE void expert_backward(const shard_call& s) { expert_backward_of(s, s.gradient(s.output())); }
+
+TESSERA_INLINE void expert_backward_of(const shard_call& s, memory_use dy) {
     const expert_extents e(s);
-    const memory_use dy = s.gradient(s.output());
     const index_t matrix = e.outputs * e.inputs;
     if (s.emits(s.input())) { // dx[n,e] = dy[n,e] w[e]
         matrix_product m;

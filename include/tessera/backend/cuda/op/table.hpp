@@ -25,6 +25,7 @@
 #include "tessera/backend/cuda/op/move.hpp"
 #include "tessera/backend/cuda/op/nest.hpp"
 #include "tessera/backend/cuda/op/pooling.hpp"
+#include "tessera/backend/cuda/op/routing.hpp"
 #include "tessera/backend/cuda/op/softmax.hpp"
 #include "tessera/backend/cuda/op/transposed_convolution.hpp"
 #include "tessera/backend/cuda/op/upsample.hpp"
@@ -56,6 +57,7 @@ inline constexpr row_group row_groups[] = {
     softmax_rows,     matmul_row,        embedding_rows, slice_row,       transposed_convolution_row,
     expert_rows,      cross_entropy_row, group_norm_row, move_rows,       reshape_row,
     crop_row,         upsample_row,      nest_rows,      index_rows,      attention_rows,
+    routing_rows,
 };
 
 constexpr int count_rows() {

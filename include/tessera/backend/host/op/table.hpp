@@ -22,6 +22,7 @@
 #include "tessera/backend/host/op/move.hpp"
 #include "tessera/backend/host/op/nest.hpp"
 #include "tessera/backend/host/op/pooling.hpp"
+#include "tessera/backend/host/op/routing.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
 #include "tessera/backend/host/op/upsample.hpp"
@@ -57,6 +58,7 @@ inline constexpr auto library_rows = row_list<>()
     + move_rows
     + nest_rows
     + pooling_rows
+    + routing_rows
     + softmax_rows
     + transposed_convolution_rows
     + upsample_rows

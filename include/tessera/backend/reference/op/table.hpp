@@ -17,6 +17,7 @@
 #include "tessera/backend/reference/op/pool.hpp"
 #include "tessera/backend/reference/op/product.hpp"
 #include "tessera/backend/reference/op/route.hpp"
+#include "tessera/backend/reference/op/routing.hpp"
 #include "tessera/backend/reference/op/softmax.hpp"
 #include "tessera/backend/reference/op/upsample.hpp"
 
@@ -43,6 +44,7 @@ inline constexpr auto library_rows = row_list<>()
     + pool_rows
     + product_rows
     + route_rows
+    + routing_rows
     + softmax_rows
     + upsample_rows
 ;
