@@ -21,6 +21,7 @@
 #include "tessera/backend/host/op/move.hpp"
 #include "tessera/backend/host/op/nest.hpp"
 #include "tessera/backend/host/op/pooling.hpp"
+#include "tessera/backend/host/op/rotary.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
 #include "tessera/backend/host/op/upsample.hpp"
@@ -55,6 +56,7 @@ inline constexpr auto library_rows = row_list<>()
     + move_rows
     + nest_rows
     + pooling_rows
+    + rotary_rows
     + softmax_rows
     + transposed_convolution_rows
     + upsample_rows

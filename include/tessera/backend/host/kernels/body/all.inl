@@ -17,3 +17,7 @@
 #include "steps.inl"
 
 #include "nest.inl"
+
+#include "row_norm.inl"
+
+#include "rotary.inl"
