@@ -24,7 +24,8 @@ namespace tessera {
     X(permute) X(reshape) X(broadcast_to) X(pad) X(crop) X(roll) X(flip) X(upsample_nearest) X(upsample_bilinear) \
     X(gather_rows) X(scatter_rows) \
     X(conv3d) X(max_pool3d) X(average_pool3d) \
-    X(cross_entropy) X(fixed_batch_norm)
+    X(cross_entropy) X(fixed_batch_norm) \
+    X(silu_gate) X(gelu_gate) X(relu_gate)
 // clang-format on
 
 struct op_record;

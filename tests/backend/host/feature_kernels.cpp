@@ -54,6 +54,17 @@ std::vector<op_case> cases() {
              ts::op::rotary_attributes{
                  .heads = 2, .base = 50, .halves = true, .factor = 8, .low = 1, .high = 4, .original = 32}),
          {make_shape(1, 40, 2 * 16)}},
+        {"softmax", {.kind = op_kind::softmax}, {make_shape(3, 2, 2, 37)}},
+        {"softmax, longer than a sum in float", {.kind = op_kind::softmax}, {make_shape(2, 2100)}},
+        {"softmax, causal",
+         ts::attributes_of(op_kind::softmax, ts::op::softmax_attributes{.causal = true}),
+         {make_shape(2, 2, 35, 35)}},
+        {"cross_entropy", {.kind = op_kind::cross_entropy}, {make_shape(5, 70), make_shape(5)}},
+        {"cross_entropy of sequences", {.kind = op_kind::cross_entropy}, {make_shape(2, 3, 70), make_shape(2, 3)}},
+        {"cross_entropy of a vocabulary", {.kind = op_kind::cross_entropy}, {make_shape(1, 2, 2100), make_shape(1, 2)}},
+        {"silu_gate", {.kind = op_kind::silu_gate}, {make_shape(3, 37), make_shape(3, 37)}},
+        {"gelu_gate", {.kind = op_kind::gelu_gate}, {make_shape(3, 37), make_shape(3, 37)}},
+        {"relu_gate", {.kind = op_kind::relu_gate}, {make_shape(3, 37), make_shape(3, 37)}},
     };
 }
 
@@ -75,8 +86,10 @@ TEST_CASE("kernels of rows pass on what is not finite as the reference does") {
             for (const op_case& c : cases()) {
                 host_operators::tester every_way;
                 every_way.check_row(c, 5, 2, [&](op_instance& op) { op.value[0].numbers[3] = what; });
-                every_way.check_row(c, 5, 2,
-                                    [&](op_instance& op) { op.gradient[at(op.d.output())].numbers[4] = what; });
+                if (!op_instance(c).is_loss()) {
+                    every_way.check_row(c, 5, 2,
+                                        [&](op_instance& op) { op.gradient[at(op.d.output())].numbers[4] = what; });
+                }
             }
         }
     });

@@ -21,3 +21,5 @@
 #include "row_norm.inl"
 
 #include "rotary.inl"
+
+#include "row_loss.inl"
