@@ -47,8 +47,8 @@ private:
     int labels_ = -1, largest_ = -1, total_ = -1;
 };
 
-/// The same of rows, [rows][classes], of whose classes a shard may have a part: those of a vocabulary, say. The gradient
-/// is computed in its own place, from each row's maximum and sum; nobody keeps probabilities.
+/// The same of rows, [rows][classes], of whose classes a shard may have a part: those of a vocabulary, say. The
+/// gradient is computed in its own place, from each row's maximum and sum; nobody keeps probabilities.
 class row_loss_nest_job : public job {
 public:
     explicit row_loss_nest_job(const bound_call& b);
