@@ -3,11 +3,10 @@
 #pragma once
 
 #include "tessera/net/network.hpp"
-#include "tessera/op/multiply.hpp"
 #include "tessera/op/rms_norm.hpp"
 #include "tessera/op/rotary.hpp"
-#include "tessera/op/silu.hpp"
 #include "tessera/part/attention.hpp"
+#include "tessera/part/gated.hpp"
 #include "tessera/part/residual.hpp"
 
 namespace networks {
@@ -35,7 +34,7 @@ struct llama_parts {
     template <class Layer>
     using turned = ts::branch<Layer, ts::rotary<ts::heads<Heads>>>;
     using attention = ts::self_attention<Heads, turned<query>, turned<key>, value, merge, ts::softmax<ts::causal>>;
-    using swiglu = ts::branch<ts::branches<ts::multiply, ts::branch<gate, ts::silu>, ts::branch<up>>, down>;
+    using swiglu = ts::swiglu<gate, up, down>;
     using network = ts::sequential<
         ts::tokens<Context>, words,
         ts::repeat<Layers, ts::residual<attention_norm, attention>, ts::residual<feed_forward_norm, swiglu>>, last_norm,

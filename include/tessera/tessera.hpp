@@ -22,6 +22,7 @@
 #include "tessera/op/records.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/experts.hpp"
+#include "tessera/part/gated.hpp"
 #include "tessera/part/gru.hpp"
 #include "tessera/part/lstm.hpp"
 #include "tessera/part/one_dimension.hpp"

@@ -5,6 +5,7 @@
 #include "docs/layer_rows.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/experts.hpp"
+#include "tessera/part/gated.hpp"
 #include "tessera/part/gru.hpp"
 #include "tessera/part/lstm.hpp"
 #include "tessera/part/one_dimension.hpp"
@@ -26,6 +27,8 @@ struct value : ts::linear<256> {};
 struct merge : ts::linear<256> {};
 struct memory; // a tensor that was saved under this name
 struct gate : ts::linear<4> {};
+struct wide_gate : ts::linear<512> {};
+struct wide_up : ts::linear<512> {};
 struct wide : ts::expert_linear<4, 512> {};
 struct narrow : ts::expert_linear<4, 256> {};
 struct slots : ts::token_slots<ts::top<2>, ts::capacity_factor<1.25>> {};
@@ -53,8 +56,12 @@ inline std::vector<layer_row> linear_layers() {
               ({make_shape(8, 128)}), ts::embedding<10000, 256>),
         LAYER("position_embedding<rows<>>", "adds a row of a table to each position; as many rows as positions",
               "[N,T,C] -> the same", ({make_shape(8, 128, 256)}), ts::position_embedding<>),
-        LAYER("rotary<heads<>>", "rotary positions of queries or keys", "[N,T,C] -> the same",
-              ({make_shape(8, 128, 256)}), ts::rotary<ts::heads<4>>),
+        LAYER(
+            "rotary<heads<>, rotary_base<>, halves, rotary_scale<>>",
+            "rotary positions of queries or keys; `halves`: pairs are a head's first and second half, not neighbours; "
+            "`rotary_scale`: LLaMA 3.1's frequencies",
+            "[N,T,C] -> the same", ({make_shape(8, 128, 256)}),
+            ts::rotary<ts::heads<4>, ts::rotary_base<500000>, ts::halves, ts::rotary_scale<8, 8192>>),
         LAYER("softmax<causal>", "over the last dimension; `causal`: a row sees the columns up to its own number",
               "[N,K], [N,T,K] or [N,H,T,K] -> the same", ({make_shape(8, 4, 128, 128)}), ts::softmax<ts::causal>),
         LAYER("padded_softmax<causal>", "the same of padded sequences: in a network `with_lengths<padded_softmax<>>`",
@@ -149,6 +156,10 @@ inline std::vector<layer_row> parts() {
              "the gates of the Top experts with the largest sums of score and Bias, a `choice_bias`, which falls where "
              "an expert gets more than its share; it ends a router",
              "[N,T,E] -> the same", (texts, gate, ts::sigmoid), ts::bias_balanced<2, bias>),
+        PART("swiglu<Gate, Up, Down>", "down(silu(gate(x)) up(x)): a gated feed-forward network", "as Down", (texts),
+             ts::swiglu<wide_gate, wide_up, merge>),
+        PART("geglu<Gate, Up, Down>", "the same with gelu", "as Down", (texts), ts::geglu<wide_gate, wide_up, merge>),
+        PART("reglu<Gate, Up, Down>", "the same with relu", "as Down", (texts), ts::reglu<wide_gate, wide_up, merge>),
         PART("lstm<Steps, Cells...>",
              "cells `lstm_cell<Hidden, FromInput, FromHidden, Before>`, one on top of the other; Before is the cell in "
              "whose state it starts",

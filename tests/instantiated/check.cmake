@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 
 # What images.cpp has and words.cpp has not, and the other way round; values.cpp has all of it.
 set(of_images conv_kernels pooling_job<true> largest::forward<float>)
-set(of_words embedding_job layer_norm_rows_of dropout_job embedding_loops::forward<float>
+set(of_words embedding_job feature_norm_job<tessera::op::layer_norm_attributes dropout_job embedding_loops::forward<float>
     "dropout_loops<(tessera::op::dropped_unit)0>::forward<float>"
     row_norm_loops<tessera::op::layer_norm_attributes>::forward<float>)
 set(of_both linear_kernels loss_job weighted_sum::forward<float>)

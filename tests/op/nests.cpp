@@ -131,6 +131,29 @@ TEST_CASE("RMS norm, rotary positions and bilinear products follow their formula
                       return i % 2 == 0 ? x[i] * std::cos(angle) - x[i + 1] * std::sin(angle)
                                         : x[i - 1] * std::sin(angle) + x[i] * std::cos(angle);
                   });
+    // As `transformers` computes it: x * cos + rotate_half(x) * sin, with the frequencies of LLaMA 3.1.
+    check_formula({"rotary of halves, scaled",
+                   ts::attributes_of(
+                       ts::op_kind::rotary,
+                       ts::op::rotary_attributes{
+                           .heads = 2, .base = 50, .halves = true, .factor = 8, .low = 1, .high = 4, .original = 32}),
+                   {ts::make_shape(2, 5, 24)}},
+                  [](const op_instance& op, std::size_t i) {
+                      const numbers& x = op.value[0].numbers;
+                      const double pi = std::acos(-1.0);
+                      const auto position = static_cast<double>(i / 24 % 5);
+                      const std::size_t in_head = i % 12;
+                      double frequency = std::pow(50.0, -2 * static_cast<double>(in_head % 6) / 12);
+                      const double wave_length = 2 * pi / frequency;
+                      if (wave_length > 32.0 / 1) {
+                          frequency /= 8;
+                      } else if (wave_length >= 32.0 / 4) {
+                          const double smooth = (32 / wave_length - 1) / (4 - 1);
+                          frequency = (1 - smooth) * frequency / 8 + smooth * frequency;
+                      }
+                      const double angle = position * frequency;
+                      return x[i] * std::cos(angle) + (in_head < 6 ? -x[i + 6] : x[i - 6]) * std::sin(angle);
+                  });
     check_formula({"bilinear",
                    ts::attributes_of(ts::op_kind::bilinear, ts::op::bilinear_attributes{.out = 3}),
                    {ts::make_shape(4, 5), ts::make_shape(4, 2)}},

@@ -25,7 +25,8 @@ namespace tessera {
     X(gather_rows) X(scatter_rows) \
     X(token_slots) X(keep_top) X(dispatch_tokens) X(routed_linear) X(combine_tokens) \
     X(conv3d) X(max_pool3d) X(average_pool3d) \
-    X(cross_entropy) X(fixed_batch_norm)
+    X(cross_entropy) X(fixed_batch_norm) \
+    X(silu_gate) X(gelu_gate) X(relu_gate)
 // clang-format on
 
 struct op_record;

@@ -26,6 +26,7 @@
 #include "tessera/op/fixed_batch_norm.hpp"
 #include "tessera/op/flatten.hpp"
 #include "tessera/op/flip.hpp"
+#include "tessera/op/gate.hpp"
 #include "tessera/op/gather.hpp"
 #include "tessera/op/gelu.hpp"
 #include "tessera/op/group_norm.hpp"

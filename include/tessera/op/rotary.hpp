@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs of neighbours are
-// turned by the angle position * base^(-2 * pair / channels of a head).
+// Rotary positions (Su et al. 2021, "RoFormer"): x[N,T,C] -> y like x. Of each head's channels, pairs are turned by the
+// angle position * base^(-2 * pair / channels of a head). A pair is two neighbours, as in the paper, or with `halves` a
+// channel of the head's first half and its like in the second, as in the weights of LLaMA that `transformers` reads.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -8,11 +9,34 @@
 
 namespace tessera::op {
 
+/// With a factor other than 1 the frequencies are those of LLaMA 3.1 (Dubey et al. 2024): pairs that turn fewer than
+/// `low` times within the original length turn `factor` times slower, those that turn more than `high` times as before,
+/// and those between by a straight line from one to the other.
 struct rotary_attributes {
     index_t heads = 1;
     double base = 10000;
-    static constexpr attribute_field fields[] = {{"heads", 1, 1}, number_field("base")};
+    flag halves = false;
+    double factor = 1;
+    double low = 1;
+    double high = 4;
+    double original = 8192;
+    static constexpr attribute_field fields[] = {{"heads", 1, 1},         number_field("base"), flag_field("halves"),
+                                                 number_field("factor"),  number_field("low"),  number_field("high"),
+                                                 number_field("original")};
 };
+
+/// The frequency of a pair is base^(-pair / pairs) * (least + (1 - least) * clamp(slope * that - offset, 0, 1)).
+struct rotary_scaling {
+    double least = 1, slope = 0, offset = 0;
+};
+constexpr rotary_scaling scaling_of(const rotary_attributes& a) {
+    if (a.factor == 1) {
+        return {};
+    }
+    const double width = a.high > a.low ? a.high - a.low : 1e-9; // no line: a step
+    constexpr double two_pi = 6.283185307179586;
+    return {1 / a.factor, a.original / (two_pi * width), a.low / width};
+}
 
 struct rotary_body : expression::functions, nests::names {
     static constexpr const char* name = "rotary";
@@ -30,12 +54,20 @@ struct rotary_body : expression::functions, nests::names {
         const auto pair = w.loop(group_channel, pairs);
         const auto to = w.window(tap_height, 2);
         const auto from = w.window(tap_width, 2);
-        const auto x = w.input(n, t, 2 * pairs * head + 2 * pair + from);
+        const index_t next_pair = a.halves ? 1 : 2;
+        const index_t partner = a.halves ? pairs : 1;
+        const auto x = w.input(n, t, 2 * pairs * head + next_pair * pair + partner * from);
         const auto base = w.number(a.base);
-        const auto angle = w.index(t) * exp(-log(base) * (w.index(pair) / w.size(pair)));
+        const rotary_scaling scaling = scaling_of(a);
+        const auto least = w.number(scaling.least);
+        const auto slope = w.number(scaling.slope);
+        const auto offset = w.number(scaling.offset);
+        const auto plain = exp(-log(base) * (w.index(pair) / w.size(pair)));
+        const auto kept = clamp(plain * slope - offset, 0, 1);
+        const auto angle = w.index(t) * (plain * (least + (1 - least) * kept));
         const auto r = w.index(to);
         const auto turn = select(r == w.index(from), cos(angle), select(r == 0, -sin(angle), sin(angle)));
-        w.output(n, t, 2 * pairs * head + 2 * pair + to) = w.sum(from, x * turn);
+        w.output(n, t, 2 * pairs * head + next_pair * pair + partner * to) = w.sum(from, x * turn);
     }
 };
 
@@ -43,7 +75,36 @@ struct rotary_body : expression::functions, nests::names {
 
 namespace tessera {
 
-/// rotary<heads<H>>: of queries or keys [N,T,C] with H heads side by side.
+/// rotary: angles are position * Base^(-2 * pair / channels of a head).
+template <index_t Base>
+struct rotary_base {
+    static_assert(Base > 1, "tessera: the base of rotary positions is larger than 1");
+    template <class Own>
+    requires requires(Own& own) { own.halves; }
+    static constexpr void apply(Own& own) { own.base = Base; }
+};
+/// rotary: a pair is a channel of a head's first half and its like in the second.
+struct halves {
+    template <class Own>
+    requires requires(Own& own) { own.halves; }
+    static constexpr void apply(Own& own) { own.halves = true; }
+};
+/// rotary: frequencies for Factor times as many positions as the Original ones, as LLaMA 3.1 has them: 8, 8192, 1, 4.
+template <index_t Factor, index_t Original, index_t Low = 1, index_t High = 4>
+struct rotary_scale {
+    static_assert(Factor >= 1 && Original >= 1, "tessera: rotary positions are scaled by at least 1, from at least 1");
+    static_assert(Low >= 1 && Low < High, "tessera: the high frequency of rotary positions is above the low one");
+    template <class Own>
+    requires requires(Own& own) { own.halves; }
+    static constexpr void apply(Own& own) {
+        own.factor = Factor;
+        own.original = Original;
+        own.low = Low;
+        own.high = High;
+    }
+};
+
+/// rotary<heads<H>, rotary_base<B>, halves, rotary_scale<F, L>>: of queries or keys [N,T,C] with H heads side by side.
 template <class... Options>
 struct rotary : detail::generated_layer<op::rotary_body, Options...> {};
 

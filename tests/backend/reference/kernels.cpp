@@ -317,6 +317,16 @@ TEST_CASE("operators on single elements follow their formulas") {
             case test_support::known_op::multiply:
                 expected = of_input(c, op, 0, i) * of_input(c, op, 1, i);
                 break;
+            case test_support::known_op::silu_gate:
+                expected = of_input(c, op, 0, i) / (1 + std::exp(-of_input(c, op, 0, i))) * of_input(c, op, 1, i);
+                break;
+            case test_support::known_op::gelu_gate:
+                expected = of_input(c, op, 0, i) * (1 + std::erf(of_input(c, op, 0, i) / std::sqrt(2.0))) / 2 *
+                           of_input(c, op, 1, i);
+                break;
+            case test_support::known_op::relu_gate:
+                expected = std::max(of_input(c, op, 0, i), 0.0) * of_input(c, op, 1, i);
+                break;
             case test_support::known_op::flatten:
                 expected = x[i];
                 break;

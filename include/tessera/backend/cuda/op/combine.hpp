@@ -10,6 +10,7 @@
 #include "tessera/backend/cuda/op/expression.hpp"
 #include "tessera/op/add.hpp"
 #include "tessera/op/divide.hpp"
+#include "tessera/op/gate.hpp"
 #include "tessera/op/maximum.hpp"
 #include "tessera/op/minimum.hpp"
 #include "tessera/op/multiply.hpp"
@@ -77,6 +78,9 @@ inline constexpr operator_row combine_rows[] = {
     detail::expression_row<op::divide_record>(),
     detail::expression_row<op::minimum_record>(),
     detail::expression_row<op::maximum_record>(),
+    detail::expression_row<op::silu_gate_record>(),
+    detail::expression_row<op::gelu_gate_record>(),
+    detail::expression_row<op::relu_gate_record>(),
 };
 
 } // namespace tessera::cuda

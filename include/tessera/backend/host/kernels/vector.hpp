@@ -17,6 +17,7 @@
 #include "limits.hpp"
 #include "nest_shape.hpp"
 #include "node_step.hpp"
+#include "row_work.hpp"
 #include "shapes.hpp"
 #include "tile.hpp"
 

@@ -6,6 +6,7 @@
 #include "tessera/backend/host/channel_rows.hpp"
 #include "tessera/backend/host/choose/candidates.hpp"
 #include "tessera/backend/host/kernels/loss.hpp"
+#include "tessera/backend/host/kernels/row_loss.hpp"
 #include "tessera/backend/host/op/row.hpp"
 #include "tessera/base/finite.hpp"
 #include "tessera/op/cross_entropy.hpp"
@@ -22,7 +23,8 @@ bool is_whole_loss(const compute_call& c);
 
 } // namespace detail
 
-/// One nest of a cross-entropy, or its gradient from the intermediates, on plain tiles [samples][classes][plane].
+/// One nest of a cross-entropy of images, or its gradient from the intermediates, on plain tiles
+/// [samples][classes][plane].
 class loss_nest_job : public job {
 public:
     explicit loss_nest_job(const bound_call& b);
@@ -41,6 +43,24 @@ private:
 
     bound_call b_;
     detail::channel_rows rows_;
+    interval classes_;
+    int labels_ = -1, largest_ = -1, total_ = -1;
+};
+
+/// The same of rows, [rows][classes], of whose classes a shard may have a part: those of a vocabulary, say. The
+/// gradient is computed in its own place, from each row's maximum and sum; nobody keeps probabilities.
+class row_loss_nest_job : public job {
+public:
+    explicit row_loss_nest_job(const bound_call& b);
+
+    void run(const run_state&) override;
+
+private:
+    void forward(index_t r) const;
+    void backward(index_t r) const;
+
+    compute_call c_;
+    index_t rows_ = 0;
     interval classes_;
     int labels_ = -1, largest_ = -1, total_ = -1;
 };
@@ -89,7 +109,8 @@ inline constexpr row_list cross_entropy_rows{
             .add_candidates = detail::add_loss_candidates,
             .make_job = [](const bound_call& b, const format_table&, dnnl_stream_t) -> owned<job> {
                 if (!detail::is_whole_loss(b.call)) {
-                    return owned<job>(new loss_nest_job(b));
+                    return b.call.d->operands[0].extents.rank > 3 ? owned<job>(new loss_nest_job(b))
+                                                                  : owned<job>(new row_loss_nest_job(b));
                 }
                 if (b.call.d->operands[0].extents.rank > 3) {
                     return owned<job>(new pixel_loss_job(b));

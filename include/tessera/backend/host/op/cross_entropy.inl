@@ -97,6 +97,54 @@ TESSERA_INLINE void loss_nest_job::gradient(index_t n) const {
     }
 }
 
+TESSERA_INLINE row_loss_nest_job::row_loss_nest_job(const bound_call& b) : c_(b.call) {
+    const description& d = *c_.d;
+    labels_ = d.find_operand(operand_kind::input, 1);
+    largest_ = d.find_operand(operand_kind::intermediate, 0);
+    total_ = d.find_operand(operand_kind::intermediate, 1);
+    classes_ = c_.ranges[d.find_loop(loop_name::channel)];
+    rows_ = region(d, 0, c_.ranges).volume() / classes_.size();
+}
+
+TESSERA_INLINE void row_loss_nest_job::run(const run_state&) {
+    for (index_t r = 0; r < rows_; ++r) {
+        is_forward(c_.what) ? forward(r) : backward(r);
+    }
+}
+
+TESSERA_INLINE void row_loss_nest_job::forward(index_t r) const {
+    const auto count = static_cast<std::ptrdiff_t>(classes_.size());
+    const float* x = detail::floats(c_.value[0].data) + r * classes_.size();
+    for (int k = c_.first_nest; k <= c_.last_nest; ++k) {
+        if (k == 0) {
+            detail::floats(c_.value[largest_].data)[r] = kernels::row_maximum(x, count);
+            continue;
+        }
+        const float top = detail::floats(c_.value[largest_].data)[r];
+        if (k == 1) {
+            detail::floats(c_.value[total_].data)[r] = kernels::row_exponentials(x, count, top);
+            continue;
+        }
+        const index_t label = static_cast<const std::int32_t*>(c_.value[labels_].data)[r] - classes_.begin;
+        const bool own = label >= 0 && label < classes_.size(); // another shard has the label's class
+        const float total = detail::floats(c_.value[total_].data)[r];
+        // Less the label's logit last, so that an offset of all logits is in no sum.
+        detail::floats(c_.value[c_.d->output()].data)[r] = own ? std::log(total) + (top - x[label]) : 0.0F;
+    }
+}
+
+TESSERA_INLINE void row_loss_nest_job::backward(index_t r) const {
+    const float* x = detail::floats(c_.value[0].data) + r * classes_.size();
+    float* dx = detail::floats(c_.gradient[0].data) + r * classes_.size();
+    const auto scale = static_cast<float>(c_.loss_scale);
+    kernels::row_softmax(x, dx, static_cast<std::ptrdiff_t>(classes_.size()),
+                         detail::floats(c_.value[largest_].data)[r], scale / detail::floats(c_.value[total_].data)[r]);
+    const index_t label = static_cast<const std::int32_t*>(c_.value[labels_].data)[r] - classes_.begin;
+    if (label >= 0 && label < classes_.size()) {
+        dx[label] -= scale;
+    }
+}
+
 TESSERA_INLINE index_t pixel_loss_job::scratch(const compute_call& c, int f) {
     const shape s = region(*c.d, 0, c.ranges).extents();
     const index_t losses = is_forward(c.what) ? 0 : s.volume() / s[1];
@@ -181,9 +229,7 @@ TESSERA_INLINE void leave_out_intermediates(const compute_call& c, candidate& k)
 TESSERA_INLINE void add_loss_candidates(const compute_call& c, format_table&, std::vector<candidate>& out) {
     const int rank = c.d->operands[0].extents.rank;
     if (!is_whole_loss(c)) {
-        if (rank != 3) { // plain loops do sequences
-            out.push_back(in_format(c, format::plain));
-        }
+        out.push_back(in_format(c, format::plain));
         return;
     }
     if (rank > 3) {

@@ -16,6 +16,7 @@
 #include "tessera/op/divide.hpp"
 #include "tessera/op/elu.hpp"
 #include "tessera/op/exp.hpp"
+#include "tessera/op/gate.hpp"
 #include "tessera/op/gelu.hpp"
 #include "tessera/op/hard_swish.hpp"
 #include "tessera/op/leaky_relu.hpp"
@@ -152,6 +153,9 @@ inline constexpr row_list elementwise_rows{
     expression_row<op::divide_record>{},
     expression_row<op::minimum_record>{},
     expression_row<op::maximum_record>{},
+    expression_row<op::silu_gate_record>{},
+    expression_row<op::gelu_gate_record>{},
+    expression_row<op::relu_gate_record>{},
 };
 
 } // namespace tessera::host

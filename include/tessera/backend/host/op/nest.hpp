@@ -169,10 +169,8 @@ struct nest_row {
 };
 
 inline constexpr row_list nest_rows{
-    nest_row<op::rms_norm_record>{},         nest_row<op::instance_norm_record>{},
-    nest_row<op::image_layer_norm_record>{}, nest_row<op::pixel_norm_record>{},
-    nest_row<op::rotary_record>{},           nest_row<op::bilinear_record>{},
-    nest_row<op::fixed_batch_norm_record>{},
+    nest_row<op::instance_norm_record>{}, nest_row<op::image_layer_norm_record>{}, nest_row<op::pixel_norm_record>{},
+    nest_row<op::bilinear_record>{},      nest_row<op::fixed_batch_norm_record>{},
 };
 
 } // namespace tessera::host

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations on plain tiles whose statistics are of rows: the last dimension, or a group of a sample's channels,
-// which lie one after the other.
+// Normalizations on plain tiles whose statistics are of rows that have several elements of a channel: a group of a
+// sample's channels, which lie one after the other. Rows of one element a channel: feature_norm.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -22,8 +22,8 @@ struct norm_rows {
 };
 
 /// Any nests of a normalization of rows, forward or backward; see op/layer_norm.hpp for what each one leaves to the
-/// next. `RowsOf`: the rows of a call. `Plane`: their plane, where it is the same for all; 0: the rows say it.
-template <norm_rows (*RowsOf)(const compute_call&), index_t Plane = 0>
+/// next. `RowsOf`: the rows of a call.
+template <norm_rows (*RowsOf)(const compute_call&)>
 class row_norm_job : public job {
 public:
     explicit row_norm_job(const bound_call& b) : c_(b.call), of_(RowsOf(b.call)) {
@@ -56,7 +56,7 @@ private:
         float mean, inverse;
     };
 
-    constexpr index_t plane() const { return Plane > 0 ? Plane : of_.plane; }
+    index_t plane() const { return of_.plane; }
     index_t first_of(index_t row) const { return row * of_.channels * plane(); }
     /// Of a row's first channel, among the parameters of the shard.
     index_t first_channel(index_t row) const { return row % of_.groups * of_.channels; }

@@ -4,13 +4,11 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/channel_rows.hpp"
+#include "tessera/backend/host/kernels/row_loss.hpp"
 #include "tessera/backend/host/op/row.hpp"
-#include "tessera/base/finite.hpp"
 #include "tessera/op/softmax.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace tessera::host {
 

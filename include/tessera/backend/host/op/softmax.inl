@@ -43,45 +43,29 @@ TESSERA_INLINE void softmax_job::forward(index_t r) const {
     const float* x = detail::floats(c_.value[0].data) + r * columns_;
     const index_t count = seen(r);
     if (c_.first_nest == 0) {
-        float top = -std::numeric_limits<float>::infinity();
-        for (index_t i = 0; i < count; ++i) {
-            top = x[i] > top || is_nan(x[i]) ? x[i] : top;
-        }
-        of_row(c_.value, largest_, r) = top;
+        of_row(c_.value, largest_, r) = kernels::row_maximum(x, static_cast<std::ptrdiff_t>(count));
     }
     const float top = of_row(c_.value, largest_, r);
     if (c_.first_nest <= 1 && c_.last_nest >= 1) {
-        float sum = 0;
-        for (index_t i = 0; i < count; ++i) {
-            sum += std::exp(x[i] - top);
-        }
-        of_row(c_.value, total_, r) = sum;
+        of_row(c_.value, total_, r) = kernels::row_exponentials(x, static_cast<std::ptrdiff_t>(count), top);
     }
     if (c_.last_nest == 2) {
-        const float inverse = 1 / of_row(c_.value, total_, r);
         float* y = detail::floats(c_.value[out_].data) + r * columns_;
-        for (index_t i = 0; i < columns_; ++i) {
-            y[i] = i < count ? std::exp(x[i] - top) * inverse : 0.0F;
-        }
+        kernels::row_softmax(x, y, static_cast<std::ptrdiff_t>(count), top, 1 / of_row(c_.value, total_, r));
+        std::fill(y + count, y + columns_, 0.0F);
     }
 }
 
 TESSERA_INLINE void softmax_job::backward(index_t r) const {
     const float* dy = detail::floats(c_.gradient[out_].data) + r * columns_;
     const float* y = detail::floats(c_.value[out_].data) + r * columns_;
+    const auto count = static_cast<std::ptrdiff_t>(columns_);
     if (has(c_.emits, total_)) {
-        float sum = 0;
-        for (index_t i = 0; i < columns_; ++i) {
-            sum += dy[i] * y[i];
-        }
-        of_row(c_.gradient, total_, r) = sum;
+        of_row(c_.gradient, total_, r) = kernels::row_product(dy, y, count);
     }
     if (has(c_.emits, 0)) {
-        const float sum = of_row(c_.gradient, total_, r);
         float* dx = detail::floats(c_.gradient[0].data) + r * columns_;
-        for (index_t i = 0; i < columns_; ++i) {
-            dx[i] = y[i] * (dy[i] - sum);
-        }
+        kernels::row_softmax_gradient(y, dy, dx, count, of_row(c_.gradient, total_, r));
     }
 }
 

@@ -22,6 +22,7 @@
 #include "tessera/backend/host/op/move.hpp"
 #include "tessera/backend/host/op/nest.hpp"
 #include "tessera/backend/host/op/pooling.hpp"
+#include "tessera/backend/host/op/rotary.hpp"
 #include "tessera/backend/host/op/routing.hpp"
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
@@ -59,6 +60,7 @@ inline constexpr auto library_rows = row_list<>()
     + nest_rows
     + pooling_rows
     + routing_rows
+    + rotary_rows
     + softmax_rows
     + transposed_convolution_rows
     + upsample_rows

@@ -19,3 +19,9 @@
 #include "steps.inl"
 
 #include "nest.inl"
+
+#include "row_norm.inl"
+
+#include "rotary.inl"
+
+#include "row_loss.inl"

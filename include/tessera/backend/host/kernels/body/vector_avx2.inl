@@ -28,3 +28,6 @@ using dvec = double __attribute__((vector_size(32)));
 [[gnu::always_inline]] inline vec interleave_high(vec a, vec b) noexcept {
     return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
+[[gnu::always_inline]] inline vec swap_neighbours(vec a) noexcept {
+    return __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6);
+}

@@ -32,3 +32,6 @@ using dvec = double __attribute__((vector_size(64)));
 [[gnu::always_inline]] inline vec interleave_high(vec a, vec b) noexcept {
     return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
+[[gnu::always_inline]] inline vec swap_neighbours(vec a) noexcept {
+    return __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+}
