@@ -20,17 +20,17 @@ inline float row_maximum(const float* x, std::ptrdiff_t count) noexcept {
     return portable::row_maximum(x, count);
 }
 
-/// The sum of e^(x - top).
-inline float row_exponentials(const float* x, std::ptrdiff_t count, float top) noexcept {
+/// The sum of e^(x - top); `each`: where they go, or null.
+inline float row_exponentials(const float* x, float* each, std::ptrdiff_t count, float top) noexcept {
     switch (active_instruction_set()) {
     case instruction_set::avx512:
-        return avx512::row_exponentials(x, count, top);
+        return avx512::row_exponentials(x, each, count, top);
     case instruction_set::avx2:
-        return avx2::row_exponentials(x, count, top);
+        return avx2::row_exponentials(x, each, count, top);
     case instruction_set::portable:
         break;
     }
-    return portable::row_exponentials(x, count, top);
+    return portable::row_exponentials(x, each, count, top);
 }
 
 /// y = e^(x - top) * factor; y may be x.
@@ -44,6 +44,19 @@ inline void row_softmax(const float* x, float* y, std::ptrdiff_t count, float to
         break;
     }
     return portable::row_softmax(x, y, count, top, factor);
+}
+
+/// y = x * factor; y may be x.
+inline void row_scale(const float* x, float* y, std::ptrdiff_t count, float factor) noexcept {
+    switch (active_instruction_set()) {
+    case instruction_set::avx512:
+        return avx512::scale(x, factor, y, count);
+    case instruction_set::avx2:
+        return avx2::scale(x, factor, y, count);
+    case instruction_set::portable:
+        break;
+    }
+    return portable::scale(x, factor, y, count);
 }
 
 /// The sum of a * b.

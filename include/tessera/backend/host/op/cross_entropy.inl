@@ -122,7 +122,7 @@ TESSERA_INLINE void row_loss_nest_job::forward(index_t r) const {
         }
         const float top = detail::floats(c_.value[largest_].data)[r];
         if (k == 1) {
-            detail::floats(c_.value[total_].data)[r] = kernels::row_exponentials(x, count, top);
+            detail::floats(c_.value[total_].data)[r] = kernels::row_exponentials(x, nullptr, count, top);
             continue;
         }
         const index_t label = static_cast<const std::int32_t*>(c_.value[labels_].data)[r] - classes_.begin;

@@ -41,17 +41,23 @@ TESSERA_INLINE index_t softmax_job::seen(index_t r) const {
 
 TESSERA_INLINE void softmax_job::forward(index_t r) const {
     const float* x = detail::floats(c_.value[0].data) + r * columns_;
-    const index_t count = seen(r);
+    const auto count = static_cast<std::ptrdiff_t>(seen(r));
     if (c_.first_nest == 0) {
-        of_row(c_.value, largest_, r) = kernels::row_maximum(x, static_cast<std::ptrdiff_t>(count));
+        of_row(c_.value, largest_, r) = kernels::row_maximum(x, count);
     }
     const float top = of_row(c_.value, largest_, r);
-    if (c_.first_nest <= 1 && c_.last_nest >= 1) {
-        of_row(c_.value, total_, r) = kernels::row_exponentials(x, static_cast<std::ptrdiff_t>(count), top);
+    const bool sums = c_.first_nest <= 1 && c_.last_nest >= 1;
+    float* const y = c_.last_nest == 2 ? detail::floats(c_.value[out_].data) + r * columns_ : nullptr;
+    if (sums) {
+        of_row(c_.value, total_, r) = kernels::row_exponentials(x, y, count, top);
     }
-    if (c_.last_nest == 2) {
-        float* y = detail::floats(c_.value[out_].data) + r * columns_;
-        kernels::row_softmax(x, y, static_cast<std::ptrdiff_t>(count), top, 1 / of_row(c_.value, total_, r));
+    if (y != nullptr) {
+        const float inverse = 1 / of_row(c_.value, total_, r);
+        if (sums) {
+            kernels::row_scale(y, y, count, inverse);
+        } else {
+            kernels::row_softmax(x, y, count, top, inverse);
+        }
         std::fill(y + count, y + columns_, 0.0F);
     }
 }

@@ -15,8 +15,8 @@ inline float row_maximum(const float* x, std::ptrdiff_t count) noexcept {
     return most;
 }
 
-/// The sum of e^(x - top).
-inline float row_exponentials(const float* x, std::ptrdiff_t count, float top) noexcept {
+/// The sum of e^(x - top); `each`: where they go, or null.
+inline float row_exponentials(const float* x, float* each, std::ptrdiff_t count, float top) noexcept {
     long_sum total;
     for (std::ptrdiff_t begin = 0; begin < count; begin += long_sum::most) {
         const std::ptrdiff_t end = count - begin < long_sum::most ? count : begin + long_sum::most;
@@ -24,14 +24,20 @@ inline float row_exponentials(const float* x, std::ptrdiff_t count, float top) n
         std::ptrdiff_t i = begin;
         for (; i + 2 * width <= end; i += 2 * width)
 #pragma GCC unroll 2
-            for (int v = 0; v < 2; ++v) sum[v] += exponential(load(x + i + v * width) - broadcast(top));
-        if (i + width <= end) {
-            sum[0] += exponential(load(x + i) - broadcast(top));
-            i += width;
-        }
-        if (i < end) { // of -inf less -inf the lanes that fill up would be NaN
-            const vec e = exponential(load_tail(x + i, end - i, top) - broadcast(top));
-            for (std::ptrdiff_t lane = 0; lane < end - i; ++lane) total.all += static_cast<double>(e[lane]);
+            for (int v = 0; v < 2; ++v) {
+                const vec e = exponential(load(x + i + v * width) - broadcast(top));
+                if (each != nullptr) store(each + i + v * width, e);
+                sum[v] += e;
+            }
+        for (; i < end; i += width) {
+            const std::ptrdiff_t live = end - i < width ? end - i : width;
+            const vec e = exponential(load_some(x + i, live, top) - broadcast(top));
+            if (each != nullptr) store_some(each + i, e, live);
+            if (live == width) {
+                sum[0] += e;
+            } else {
+                for (std::ptrdiff_t lane = 0; lane < live; ++lane) total.all += static_cast<double>(e[lane]);
+            }
         }
         total.add(sum[0], sum[1]);
     }
