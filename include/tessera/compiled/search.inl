@@ -2,6 +2,7 @@
 // For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/search/by_hand/baselines.inl"
 #include "tessera/search/by_hand/hand_designed.inl"
+#include "tessera/search/by_hand/recomputed.inl"
 #include "tessera/search/by_hand/side_by_side.inl"
 #include "tessera/search/coarse/coarse_search.inl"
 #include "tessera/search/coarse/parts.inl"
