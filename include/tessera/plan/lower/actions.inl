@@ -33,57 +33,44 @@ TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places&
     }
 }
 
-namespace detail {
-
-/// Collects what a stage makes again for backward.
-struct made_again {
-    const lowering_input& in;
-    micro_batch_places& m;
-    int stage = 0;
-    std::vector<int> wanted{};
-
-    /// An operator's results, and what it makes them from.
-    void want(int op) {
-        std::vector<int> left{op}; // chains of a whole network are long
-        while (!left.empty()) {
-            const int x = left.back();
-            left.pop_back();
-            if (x < 0 || m.made_again[at(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
-                continue;
-            }
-            m.made_again[at(x)] = 1;
-            wanted.push_back(x);
-            for (const int t : in.g.ops[x].inputs) {
-                left.push_back(in.g.tensors[t].producer);
-            }
+TESSERA_INLINE void made_again::want(int op) {
+    std::vector<int> left{op}; // chains of a whole network are long
+    while (!left.empty()) {
+        const int x = left.back();
+        left.pop_back();
+        if (x < 0 || m.made_again[at(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
+            continue;
+        }
+        m.made_again[at(x)] = 1;
+        wanted.push_back(x);
+        for (const int t : in.g.ops[x].inputs) {
+            left.push_back(in.g.tensors[t].producer);
         }
     }
-    /// What the gradients of an operator read.
-    void want_for(int op) {
-        const description& d = in.desc(op);
-        std::uint32_t reads = 0;
-        for (int o = 0; o < d.operands.size() && in.needs_gradient[at(in.g.ops[op].output)] != 0; ++o) {
-            reads |= in.is_wanted(op, o) ? d.operands[o].gradient_reads : 0;
-        }
-        for (int o = 0; o < d.operands.size(); ++o) {
-            const operand& x = d.operands[o];
-            if (has(reads, o) && (x.kind == operand_kind::output || x.kind == operand_kind::intermediate)) {
-                want(op);
-            } else if (has(reads, o) && x.kind == operand_kind::input) {
-                want(in.g.tensors[in.g.ops[op].inputs[x.slot]].producer);
-            }
+}
+
+TESSERA_INLINE void made_again::want_for(int op) {
+    const description& d = in.desc(op);
+    std::uint32_t reads = 0;
+    for (int o = 0; o < d.operands.size() && in.needs_gradient[at(in.g.ops[op].output)] != 0; ++o) {
+        reads |= in.is_wanted(op, o) ? d.operands[o].gradient_reads : 0;
+    }
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const operand& x = d.operands[o];
+        if (has(reads, o) && (x.kind == operand_kind::output || x.kind == operand_kind::intermediate)) {
+            want(op);
+        } else if (has(reads, o) && x.kind == operand_kind::input) {
+            want(in.g.tensors[in.g.ops[op].inputs[x.slot]].producer);
         }
     }
-};
+}
 
-} // namespace detail
-
-TESSERA_INLINE void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+TESSERA_INLINE bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                               int stage, std::span<const int> of) {
     if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
-        return;
+        return false;
     }
-    detail::made_again again{in, m, stage};
+    made_again again{in, m, stage};
     for (const int op : of) {
         again.want_for(op);
     }
@@ -92,6 +79,7 @@ TESSERA_INLINE void recompute(const lowering_input& in, network_places& net, mic
         forget_results(in, m, op);
         forward(in, net, m, out, op, true);
     }
+    return !again.wanted.empty();
 }
 
 TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
@@ -115,9 +103,15 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
     if (now.what != action_kind::backward) {
         return;
     }
+    const auto made_again = [&](int op) {
+        bool any = false;
+        each([&](micro_batch_places& m) { any = recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}) || any; });
+        return any;
+    };
+    recompute_while_waiting(x, ops, made_again);
     for (std::size_t i = ops.size(); i-- > 0;) {
         const int op = ops[i];
-        each([&](micro_batch_places& m) { recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}); });
+        made_again(op);
         if (!x.in.is_joint(op)) {
             each([&](micro_batch_places& m) { backward_and_finish(x.in, x.net, m, x.sync, x.out, op); });
             continue;
@@ -158,6 +152,7 @@ TESSERA_INLINE void perform(network_lowering& x, const action& now) {
         recompute(x.in, x.net, m, x.out, now.stage, ops);
         return;
     }
+    recompute_while_waiting(x, ops, [&](int op) { return recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}); });
     const backward_part part = now.what == action_kind::backward_input    ? backward_part::input
                                : now.what == action_kind::backward_weight ? backward_part::weight
                                                                           : backward_part::all;
