@@ -83,12 +83,13 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option_function<std::string>(
            "--recompute", [&r](const std::string& by) { r.recompute = by.empty() ? "stages" : by; },
            "repeat forward instead of keeping results: of all operators, a stage at a time, where nothing more is "
-           "said; or 'selective', 'full' (blocks), 'every:K' (of K blocks), 'none'")
+           "said; or 'selective', 'full' (blocks), 'every:K' (of K blocks), 'fit' (as much as memory asks for), 'none'")
         ->expected(0, 1)
         ->type_name("[RULE]")
         ->check([](const std::string& by) {
             try {
-                (void)(by.empty() || by == "stages" ? ts::recompute_rule{} : ts::search::recompute_rule_of(by));
+                (void)(by.empty() || by == "stages" || by == "fit" ? ts::recompute_rule{}
+                                                                   : ts::search::recompute_rule_of(by));
                 return std::string();
             } catch (const ts::error& e) {
                 return std::string(e.what());

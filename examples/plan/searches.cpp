@@ -47,7 +47,8 @@ ts::search::search_options options_of(const problem& p, const std::string& name,
     how.policy = policy_of(r);
     how.micro_batches = r.micro_batches;
     how.recompute = r.recompute == "stages";
-    if (!r.recompute.empty() && !how.recompute) {
+    how.recompute_to_fit = r.recompute == "fit";
+    if (!r.recompute.empty() && !how.recompute && !how.recompute_to_fit) {
         how.recomputed = ts::search::recompute_rule_of(r.recompute);
     }
     how.threads = ts::search_threads();

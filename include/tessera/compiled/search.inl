@@ -44,6 +44,8 @@
 #include "tessera/search/pipeline.inl"
 #include "tessera/search/proportional.inl"
 #include "tessera/search/random_numbers.inl"
+#include "tessera/search/recompute/chain.inl"
+#include "tessera/search/recompute/within_memory.inl"
 #include "tessera/search/record.inl"
 #include "tessera/search/resident_bytes.inl"
 #include "tessera/search/run.inl"

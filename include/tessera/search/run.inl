@@ -60,6 +60,14 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
         }
     }
     require(g, s.view(), on.devices());
+    if (o.recompute_to_fit) {
+        const recompute_found x = recompute_within(g, on, s, {.lowering = o.lowering});
+        s = x.best;
+        found.step = found.most_bytes = 0;
+        found.text += std::string("recomputed so that it fits: ") +
+                      (x.what == "chain" ? "chosen block by block" : x.what) +
+                      (x.fits ? "\n" : ", which needs least; nothing fits\n");
+    }
     return found;
 }
 
