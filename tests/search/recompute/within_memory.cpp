@@ -3,7 +3,8 @@
 #include "tessera/search/recompute/within_memory.hpp"
 
 #include "tessera/machine/presets.hpp"
-#include "tessera/search/by_hand/baselines.hpp"
+#include "tessera/search/by_hand/hand_designed.hpp"
+#include "tessera/search/run.hpp"
 
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/unet.hpp"
@@ -73,6 +74,27 @@ TEST_CASE("within a limit of memory: it fits, no rule that fits is faster, and m
         }
         CHECK(chains > 0); // it finds what no rule says
     }
+}
+
+TEST_CASE("what a search by name finds recomputes by a rule, or as much as memory asks for") {
+    ts::device_graph machine = ts::machines::p100_nodes(1);
+    const ts::graph network = ts::describe<few_words>(64);
+    const ts::graph_view g = network.view();
+    const ts::strategy plain = search::data_parallel(g, 4);
+    machine.classes[0].memory_bytes = step_of(g, ts::cluster(machine), plain).bytes / 2;
+    const ts::cluster on(machine);
+    search::search_options o;
+    CHECK(search::run(search::data_parallel_record, g, on, o).best == plain);
+    o.recomputed = search::recompute_rule_of("selective");
+    ts::strategy by_rule = plain;
+    search::recompute(by_rule, g, o.recomputed);
+    CHECK(search::run(search::data_parallel_record, g, on, o).best == by_rule);
+    o.recomputed = {};
+    o.recompute_to_fit = true;
+    const search::search_found found = search::run(search::data_parallel_record, g, on, o);
+    CHECK(!search::fits(g, on, plain));
+    CHECK(search::fits(g, on, found.best));
+    CHECK(found.text.find("recomputed so that it fits: ") == 0);
 }
 
 TEST_CASE("the chain of a network covers it, and its losses are kept") {
