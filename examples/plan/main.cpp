@@ -80,7 +80,21 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--micro-batches", r.micro_batches,
                    "into which a batch is cut; 1: it is not cut; otherwise the search says")
         ->check(CLI::Range(1, 65536));
-    app.add_flag("--recompute", r.recompute, "repeat forward instead of keeping results");
+    app.add_option_function<std::string>(
+           "--recompute", [&r](const std::string& by) { r.recompute = by.empty() ? "stages" : by; },
+           "repeat forward instead of keeping results: of all operators, a stage at a time, where nothing more is "
+           "said; or 'selective', 'full' (blocks), 'every:K' (of K blocks), 'fit' (as much as memory asks for), 'none'")
+        ->expected(0, 1)
+        ->type_name("[RULE]")
+        ->check([](const std::string& by) {
+            try {
+                (void)(by.empty() || by == "stages" || by == "fit" ? ts::recompute_rule{}
+                                                                   : ts::search::recompute_rule_of(by));
+                return std::string();
+            } catch (const ts::error& e) {
+                return std::string(e.what());
+            }
+        });
     app.add_flag("--table", r.table, "print the strategy");
     app.add_option("--explain", r.explain, "say why a layer is split as it is; may be repeated")->take_all();
     app.add_option("--compare", r.compare, "print the difference to another search's strategy or strategy file");

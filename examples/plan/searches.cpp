@@ -46,7 +46,11 @@ ts::search::search_options options_of(const problem& p, const std::string& name,
     how.schedule = search_of(name).takes_all ? schedule_of(r) : nullptr;
     how.policy = policy_of(r);
     how.micro_batches = r.micro_batches;
-    how.recompute = r.recompute;
+    how.recompute = r.recompute == "stages";
+    how.recompute_to_fit = r.recompute == "fit";
+    if (!r.recompute.empty() && !how.recompute && !how.recompute_to_fit) {
+        how.recomputed = ts::search::recompute_rule_of(r.recompute);
+    }
     how.threads = ts::search_threads();
     for (const auto& [option, value] : r.given) {
         const ts::option_row* row = row_of(option, name, r);
@@ -88,7 +92,7 @@ void require_schedule(const request& r, const std::vector<std::string>& searches
         throw ts::error("no search is asked for whose strategy could follow the policy '" + r.policy +
                         "'; a strategy file says its own");
     }
-    if ((r.micro_batches > 0 || r.recompute) && searches.empty()) {
+    if ((r.micro_batches > 0 || !r.recompute.empty()) && searches.empty()) {
         throw ts::error("no search is asked for whose strategy could take " +
                         std::string(r.micro_batches > 0 ? "micro-batches" : "recomputation") +
                         "; a strategy file says its own");

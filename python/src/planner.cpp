@@ -135,7 +135,11 @@ PYBIND11_MODULE(_planner, m) {
         .def_readwrite("sync", &planner::request::policy)
         .def_readwrite("given", &planner::request::given)
         .def_readwrite("micro_batches", &planner::request::micro_batches)
-        .def_readwrite("recompute", &planner::request::recompute)
+        .def_property(
+            "recompute", [](const planner::request& r) { return r.recompute; },
+            [](planner::request& r, const py::object& by) { // True: whole stages, as before there were rules
+                r.recompute = py::isinstance<py::bool_>(by) ? by.cast<bool>() ? "stages" : "" : by.cast<std::string>();
+            })
         .def_readwrite("optimizer", &planner::request::optimizer)
         .def_readwrite("from_", &planner::request::from)
         .def_readwrite("explain", &planner::request::explain)

@@ -101,6 +101,8 @@ inline constexpr bool never = false;
     rule(devices_do_not_divide_heads, "devices that share a sequence take as many heads of attention each; their number must divide the heads") \
     rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \
     rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
+    rule(loss_is_recomputed, "backward begins with a loss, which has just been computed; it is not computed again, so leave it out") \
+    rule(recomputed_blocks_are_none, "so many blocks are computed again together, at least 1") \
     rule(schedule_has_other_micro_batches, "the strategy must have as many micro-batches as the schedule that it follows; see strategy::follow()") \
     rule(machine_has_no_devices, "there must be at least one device") \
     rule(batch_is_empty, "the batch must have at least one sample") \

@@ -2,6 +2,7 @@
 // For one source of a program that is compiled with TESSERA_COMPILED. Written by tests/user_builds/headers.py.
 #include "tessera/search/by_hand/baselines.inl"
 #include "tessera/search/by_hand/hand_designed.inl"
+#include "tessera/search/by_hand/recomputed.inl"
 #include "tessera/search/by_hand/sequence_parallel.inl"
 #include "tessera/search/by_hand/side_by_side.inl"
 #include "tessera/search/coarse/coarse_search.inl"
@@ -44,6 +45,8 @@
 #include "tessera/search/pipeline.inl"
 #include "tessera/search/proportional.inl"
 #include "tessera/search/random_numbers.inl"
+#include "tessera/search/recompute/chain.inl"
+#include "tessera/search/recompute/within_memory.inl"
 #include "tessera/search/record.inl"
 #include "tessera/search/resident_bytes.inl"
 #include "tessera/search/run.inl"

@@ -18,21 +18,59 @@ struct repeated_blocks {
     int length = 0;
     int count = 1;
 
-    int end() const { return first + length * count; }
+    constexpr int end() const { return first + length * count; }
     /// The block of an operator; -1 before all blocks, `count` after them.
-    int block_of(int op) const { return op < first ? -1 : op >= end() ? count : (op - first) / length; }
+    constexpr int block_of(int op) const { return op < first ? -1 : op >= end() ? count : (op - first) / length; }
 };
 
 namespace detail {
 
 /// True where operator `op` + `shift` does with what lies `shift` operators further on what operator `op` does, with
 /// parameters of its own.
-bool repeats_after(const graph_view& g, int op, int shift);
+constexpr bool repeats_after(const graph_view& g, int op, int shift) {
+    const op_node& x = g.ops[op];
+    const op_node& y = g.ops[op + shift];
+    if (!(x.attributes == y.attributes) || x.inputs.size() != y.inputs.size() ||
+        !(g.output_of(op).extents == g.output_of(op + shift).extents)) {
+        return false;
+    }
+    for (int k = 0; k < x.inputs.size(); ++k) {
+        const int from = g.tensors[x.inputs[k]].producer;
+        const bool same = x.inputs[k] == y.inputs[k];
+        if (!same && (from < 0 || g.tensors[y.inputs[k]].producer != from + shift)) {
+            return false;
+        }
+    }
+    for (int k = 0; k < x.parameters.size(); ++k) {
+        if (x.parameters[k] == y.parameters[k]) {
+            return false;
+        }
+    }
+    return true;
+}
 
 } // namespace detail
 
 /// The repetition that covers the most operators; among equals that of the shortest block. O(operators^2).
-repeated_blocks find_repeats(const graph_view& g);
+constexpr repeated_blocks find_repeats(const graph_view& g) {
+    repeated_blocks best{0, g.op_count, 1};
+    int covered = 0;
+    for (int shift = 1; 2 * shift <= g.op_count; ++shift) {
+        for (int op = 0; op + shift < g.op_count;) {
+            int run = 0;
+            while (op + run + shift < g.op_count && detail::repeats_after(g, op + run, shift)) {
+                ++run;
+            }
+            const int count = run / shift + 1;
+            if (count > 1 && count * shift > covered) {
+                covered = count * shift;
+                best = {op, shift, count};
+            }
+            op += run + 1;
+        }
+    }
+    return best;
+}
 
 /// A network made of another's parts.
 struct shortened_graph {

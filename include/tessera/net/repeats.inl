@@ -5,53 +5,7 @@
 
 #include "tessera/net/repeats.hpp"
 
-namespace tessera::detail {
-
-TESSERA_INLINE bool repeats_after(const graph_view& g, int op, int shift) {
-    const op_node& x = g.ops[op];
-    const op_node& y = g.ops[op + shift];
-    if (!(x.attributes == y.attributes) || x.inputs.size() != y.inputs.size() ||
-        !(g.output_of(op).extents == g.output_of(op + shift).extents)) {
-        return false;
-    }
-    for (int k = 0; k < x.inputs.size(); ++k) {
-        const int from = g.tensors[x.inputs[k]].producer;
-        const bool same = x.inputs[k] == y.inputs[k];
-        if (!same && (from < 0 || g.tensors[y.inputs[k]].producer != from + shift)) {
-            return false;
-        }
-    }
-    for (int k = 0; k < x.parameters.size(); ++k) {
-        if (x.parameters[k] == y.parameters[k]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-} // namespace tessera::detail
-
 namespace tessera {
-
-TESSERA_INLINE repeated_blocks find_repeats(const graph_view& g) {
-    repeated_blocks best{0, g.op_count, 1};
-    int covered = 0;
-    for (int shift = 1; 2 * shift <= g.op_count; ++shift) {
-        for (int op = 0; op + shift < g.op_count;) {
-            int run = 0;
-            while (op + run + shift < g.op_count && detail::repeats_after(g, op + run, shift)) {
-                ++run;
-            }
-            const int count = run / shift + 1;
-            if (count > 1 && count * shift > covered) {
-                covered = count * shift;
-                best = {op, shift, count};
-            }
-            op += run + 1;
-        }
-    }
-    return best;
-}
 
 TESSERA_INLINE shortened_graph with_blocks(const graph_view& g, const repeated_blocks& r, int blocks, index_t batch) {
     if (blocks < 1 || blocks > r.count) {

@@ -10,6 +10,7 @@
 #include "tessera/plan/lower/input.hpp"
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/record.hpp"
+#include "tessera/search/by_hand/recomputed.hpp"
 #include "tessera/search/thread_pool.hpp"
 
 #include <atomic>
@@ -41,7 +42,9 @@ struct search_options {
     const schedule::schedule_record* schedule = nullptr; ///< of pipelines; null: the search's own choice
     const schedule::policy_record* policy = nullptr;     ///< null: the search's own choice
     int micro_batches = 0;                               ///< 1: a batch is not cut; 0: the search's own choice
-    bool recompute = false;                              ///< operators repeat forward instead of keeping results
+    bool recompute = false;        ///< operators repeat forward instead of keeping results, stages at a time
+    recompute_rule recomputed{};   ///< what the strategy that is found recomputes then; none: what the search says
+    bool recompute_to_fit = false; ///< it recomputes as much as its plan needs to fit: recompute_within()
     bool fuse = false; ///< plans are priced as sessions run them, with expressions fused: see search/fused.hpp
     thread_pool threads{};
     search_report report{};

@@ -16,13 +16,14 @@ TESSERA_INLINE resident_bytes::resident_bytes(const graph_view& g, int states)
     }
 }
 
-TESSERA_INLINE index_t resident_bytes::of(const graph_view& g, int op, const description& d, const shard& s) const {
-    return sum(g, op, d, [&](int o) { return region(d, o, s.ranges).volume(); });
+TESSERA_INLINE index_t resident_bytes::of(const graph_view& g, int op, const description& d, const shard& s,
+                                          bool keeps) const {
+    return sum(g, op, d, keeps, [&](int o) { return region(d, o, s.ranges).volume(); });
 }
 
 TESSERA_INLINE index_t resident_bytes::most(const graph_view& g, int op, const description& d, const configuration& c,
                                             const index_t* pool) const {
-    return sum(g, op, d, [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
+    return sum(g, op, d, !c.recompute, [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
 }
 
 } // namespace tessera::search

@@ -47,6 +47,10 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
         c.recompute = c.recompute || (o.recompute && !r.takes_all);
         c.uneven = c.uneven || s.micro_batches > 1;
     }
+    if (o.recomputed.which != recompute_rule::kind::none) {
+        found.step = found.most_bytes = 0; // what was estimated is without it
+        recompute(s, g, o.recomputed);
+    }
     if (o.policy != nullptr && !r.weighs_policy) {
         found.step = 0; // what was estimated is without it
         s.sync = synchronization_of(g, on.devices(), speed_of(on), *o.policy, o.values);
@@ -56,6 +60,14 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
         }
     }
     require(g, s.view(), on.devices());
+    if (o.recompute_to_fit) {
+        const recompute_found x = recompute_within(g, on, s, {.lowering = o.lowering});
+        s = x.best;
+        found.step = found.most_bytes = 0;
+        found.text += std::string("recomputed so that it fits: ") +
+                      (x.what == "chain" ? "chosen block by block" : x.what) +
+                      (x.fits ? "\n" : ", which needs least; nothing fits\n");
+    }
     return found;
 }
 

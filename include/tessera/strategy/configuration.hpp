@@ -25,7 +25,7 @@ struct configuration {
     bool uneven = false;  ///< degrees need not divide their extents
     bool reduces = false; ///< splits of coupled loops are meant, with the reductions inside the operator that they cost
     int stage = 0;        ///< pipeline stage
-    bool recompute = false; ///< forward is repeated before backward instead of keeping its results
+    bool recompute = false; ///< its results are made again for backward in place of being kept; says nothing of a loss
 
     constexpr int boxes() const {
         int n = 1;

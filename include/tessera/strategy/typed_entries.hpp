@@ -5,6 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/net/precision.hpp"
+#include "tessera/strategy/recomputation.hpp"
 #include "tessera/strategy/typed_options.hpp"
 
 namespace tessera {
@@ -122,6 +123,66 @@ private:
         }
         return -1;
     }
+};
+
+/// The results of these layers (of all instances, or of instance<L, i>) are made again for backward in place of being
+/// kept, besides those whose on<> says recompute.
+template <class... Layers>
+struct recomputes {
+    static constexpr detail::says what = detail::says::recomputation;
+    static constexpr int pool_size = 0;
+
+    /// Marks them; a layer that is not there, or that is a loss, is the problem, and `parameter` says which.
+    static constexpr problem mark(const graph_view& g, bool* again) {
+        problem wrong;
+        [[maybe_unused]] int k = 0;
+        (mark_layer<on<Layers>>(g, k++, again, wrong), ...);
+        return wrong;
+    }
+    template <int I>
+    static constexpr auto layer_at() {
+        return stages_from<Layers...>::template layer_at<I>();
+    }
+
+private:
+    template <class On>
+    static constexpr void mark_layer(const graph_view& g, int number, bool* again, problem& wrong) {
+        int instances = 0;
+        bool any = false;
+        problem found;
+        for (int op = 0; op < g.op_count; ++op) {
+            if (g.ops[op].key != On::key) {
+                continue;
+            }
+            ++instances;
+            if (On::all || g.ops[op].instance == On::which) {
+                any = again[op] = true;
+                found = g.is_loss(op) ? problem{rule::loss_is_recomputed, -1, -1, 1, 0} : found;
+            }
+        }
+        if (!any) {
+            found = instances > 0 ? problem{rule::no_such_instance, -1, -1, On::which, instances - 1}
+                                  : problem{rule::unknown_layer, -1, -1, 0, 1};
+        }
+        if (found && !wrong) {
+            wrong = found;
+            wrong.parameter = number;
+        }
+    }
+};
+/// Cheap operators recompute from what is kept anyway: norms, activations, softmax, products of two activations (the
+/// selective recomputation of Korthikanti et al. 2022).
+struct recomputes_selectively {
+    static constexpr detail::says what = detail::says::recomputation;
+    static constexpr int pool_size = 0;
+    static constexpr recompute_rule rule_of{recompute_rule::kind::selective};
+};
+/// Of every Count blocks of the network only the last outputs are kept (Chen et al. 2016); see recompute_by().
+template <int Count = 1>
+struct recomputes_blocks {
+    static constexpr detail::says what = detail::says::recomputation;
+    static constexpr int pool_size = 0;
+    static constexpr recompute_rule rule_of{recompute_rule::kind::blocks, Count};
 };
 
 } // namespace tessera

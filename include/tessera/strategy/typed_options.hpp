@@ -24,6 +24,7 @@ enum class says : std::uint8_t {
     synchronization,
     steps_per_plan,
     precision,
+    recomputation,
 };
 inline constexpr int kinds_of_entries = 12;
 
@@ -114,7 +115,8 @@ struct stage {
         s.has_stage = true;
     }
 };
-/// Forward is repeated before backward in place of keeping its results.
+/// The layer's results are made again for backward in place of being kept. (Of what others<> configures, losses are
+/// not.)
 struct recompute {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.recompute = true; }

@@ -51,6 +51,10 @@ constexpr int pool_of() {
     }
 }
 
+/// A constant of its own: compilers limit the work of each.
+template <class Net, index_t Batch>
+inline constexpr repeated_blocks recomputed_blocks_of = blocks_to_recompute(storage_of<Net, Batch>.view());
+
 template <class Net, index_t Batch, int Devices, class... Entries>
 constexpr auto make_strategy() {
     constexpr int ops = counts_of<Net, Batch>.ops;
@@ -69,6 +73,11 @@ constexpr auto make_strategy() {
         (fill(identity<Entries>{}), ...);
     }
     w.assign_stages();
+    if constexpr ((is_by_blocks<Entries> || ...)) {
+        w.assign_recomputation(recomputed_blocks_of<Net, Batch>);
+    } else {
+        w.assign_recomputation({});
+    }
     const strategy_view v = s.view();
     w.fail_by(says::stages, s.refused ? problem{} : check_stages(g, v, {}));
     schedule_facts order;

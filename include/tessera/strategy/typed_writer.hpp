@@ -71,6 +71,10 @@ inline constexpr bool is_precision = requires {
     typename Entry::template network<int>;
 };
 template <class Entry>
+inline constexpr bool is_by_blocks = false;
+template <int Count>
+inline constexpr bool is_by_blocks<recomputes_blocks<Count>> = true;
+template <class Entry>
 inline constexpr bool is_others = false;
 template <class... Options>
 inline constexpr bool is_others<others<Options...>> = true;
@@ -85,7 +89,9 @@ struct strategy_writer {
     bool touched[static_cast<std::size_t>(Storage::capacity)]{};
     bool has_device[static_cast<std::size_t>(Storage::capacity)]{};
     bool has_stage[static_cast<std::size_t>(Storage::capacity)]{};
-    int stage[static_cast<std::size_t>(Storage::capacity)]{}; ///< of stages_from<>
+    int stage[static_cast<std::size_t>(Storage::capacity)]{};  ///< of stages_from<>
+    bool again[static_cast<std::size_t>(Storage::capacity)]{}; ///< of recomputes<>
+    recompute_rule rule_of_recomputation{};
 
     constexpr void fail(problem p, int op, int by) {
         if (!s->refused && p) {
@@ -118,6 +124,10 @@ struct strategy_writer {
             return;
         }
         s->ops[op] = o.c;
+        if (o.c.recompute && g.is_loss(op) && by >= 0) {
+            fail({rule::loss_is_recomputed, op, -1, 1, 0}, op, by);
+            return;
+        }
         check_extras(o, d, op, by);
     }
 
@@ -137,6 +147,13 @@ struct strategy_writer {
             if constexpr (Entry::what == says::stages) {
                 int first[static_cast<std::size_t>(Entry::count + 1)]{};
                 begin_stages(first, Entry::count, Entry::find(g, first));
+            } else if constexpr (requires { Entry::mark(g, again); }) {
+                fail_at_part(Entry::mark(g, again));
+            } else if constexpr (Entry::what == says::recomputation) {
+                rule_of_recomputation = Entry::rule_of;
+                if (Entry::rule_of.every < 1) {
+                    fail({rule::recomputed_blocks_are_none, -1, -1, Entry::rule_of.every, 1}, -1);
+                }
             } else if constexpr (requires { Entry::apply(s->numbers); }) {
                 Entry::apply(s->numbers);
             }
@@ -144,11 +161,16 @@ struct strategy_writer {
         ++entry;
     }
 
-    constexpr void begin_stages(const int* first, int count, const problem& missing) {
-        if (missing && !s->refused) {
-            s->part = missing.parameter;
+    /// What is wrong with one of the entry's layers, if something is.
+    constexpr void fail_at_part(const problem& wrong) {
+        if (wrong && !s->refused) {
+            s->part = wrong.parameter;
         }
-        fail(missing, -1);
+        fail(wrong, -1);
+    }
+
+    constexpr void begin_stages(const int* first, int count, const problem& missing) {
+        fail_at_part(missing);
         const problem p = missing ? problem{} : check_stage_starts(first, count);
         fail(p, p.op, -1);
         for (int op = 0; op < g.op_count && !p && !missing; ++op) {
@@ -199,6 +221,20 @@ struct strategy_writer {
         for (int op = 0; op < g.op_count; ++op) {
             configuration c = s->ops[op]; // (g++ 12 loses numbers where one field of many in an array is written)
             c.stage = has_stage[op] ? c.stage : stage[op];
+            s->ops[op] = c;
+        }
+    }
+    /// Stages are known.
+    constexpr void assign_recomputation(const repeated_blocks& r) {
+        for (int op = 0; op < g.op_count; ++op) {
+            again[op] = again[op] || s->ops[op].recompute;
+        }
+        if (rule_of_recomputation.which != recompute_rule::kind::none && !s->refused) {
+            recompute_by(rule_of_recomputation, s->ops, g, r);
+        }
+        for (int op = 0; op < g.op_count; ++op) {
+            configuration c = s->ops[op];
+            c.recompute = c.recompute || again[op];
             s->ops[op] = c;
         }
     }

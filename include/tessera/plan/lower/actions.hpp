@@ -8,6 +8,8 @@
 #include "tessera/plan/lower/statistics.hpp"
 #include "tessera/plan/lower/synchronization.hpp"
 
+#include <span>
+
 namespace tessera::lowering {
 
 /// An operator's tasks backward for the micro-batch at hand, and what follows for its parameters.
@@ -15,16 +17,31 @@ void backward_and_finish(const lowering_input& in, network_places& net, micro_ba
                          synchronization_places& sync, plan_writer& out, int op,
                          backward_part part = backward_part::all);
 
-/// True where the operator itself or another of its stage reads its results backward, or forward again.
-bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op, const std::vector<char>& again);
+/// True where an operator's results are not kept for backward, but made again: it says so, or renames what is.
+bool is_made_again(const lowering_input& in, int op);
 
 /// Forgets what an operator has made of a micro-batch.
 void forget_results(const lowering_input& in, micro_batch_places& m, int op);
 
-/// Makes the results of a stage's operators that recompute once more, if backward reads them; what backward then reads
-/// is the second time's, so that the memory of the first is free after forward.
-void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
-               const action_order& order, int stage);
+/// Collects what a stage makes again for backward.
+struct made_again {
+    const lowering_input& in;
+    micro_batch_places& m;
+    int stage = 0;
+    std::vector<int> wanted{};
+
+    /// An operator's results, and what they are made from, back to what is kept or has been made again already.
+    void want(int op);
+    /// What the gradients of an operator read.
+    void want_for(int op);
+};
+
+/// Makes again, of what the gradients of the operators `of` read, what the stage does not keep and has not made again
+/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
+/// so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False: there was
+/// nothing to make.
+bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int stage,
+               std::span<const int> of);
 
 /// A network that is lowered action after action.
 struct network_lowering {
@@ -36,6 +53,18 @@ struct network_lowering {
     synchronization_places sync{};
     std::vector<int> together{}; ///< micro-batches that wait for the others of a batch norm over all of them
 };
+
+/// What is read first, before gradients have come from the next stage; with a loss there are none to wait for.
+/// `make(op)`: true where there was something to make again.
+template <class Make>
+void recompute_while_waiting(const network_lowering& x, const std::vector<int>& ops, Make make) {
+    const bool waits = std::none_of(ops.begin(), ops.end(), [&](int op) { return x.in.g.is_loss(op); });
+    for (std::size_t i = ops.size(); i-- > 0 && waits;) {
+        if (make(ops[i])) {
+            return;
+        }
+    }
+}
 
 /// All micro-batches of `together` one operator after the other: of a joint one all leave their part of the statistics
 /// before the first one is normalized, and of the statistics' gradient before the first one's input has its own.

@@ -15,33 +15,12 @@ TESSERA_INLINE void backward_and_finish(const lowering_input& in, network_places
     }
 }
 
-TESSERA_INLINE bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op,
-                                     const std::vector<char>& again) {
-    const auto reads = [&](int by, int operand) {
-        const bool needed = in.needs_gradient[at(in.g.ops[by].output)] != 0;
-        for (int o = 0; o < in.desc(by).operands.size() && needed; ++o) {
-            if (in.is_wanted(by, o) && has(in.desc(by).operands[o].gradient_reads, operand)) {
-                return true;
-            }
-        }
-        return false;
-    };
-    for (int o = 0; o < in.desc(op).operands.size(); ++o) {
-        const operand_kind k = in.desc(op).operands[o].kind;
-        if ((k == operand_kind::output || k == operand_kind::intermediate) && reads(op, o)) {
-            return true;
-        }
+TESSERA_INLINE bool is_made_again(const lowering_input& in, int op) {
+    if (in.config(op).recompute) {
+        return !in.g.is_loss(op);
     }
-    for (int c : stage) {
-        for (int o = 0; o < in.desc(c).operands.size(); ++o) {
-            const operand& x = in.desc(c).operands[o];
-            if (x.kind == operand_kind::input && in.g.ops[c].inputs[x.slot] == in.g.ops[op].output &&
-                (again[at(c)] != 0 || reads(c, o))) {
-                return true;
-            }
-        }
-    }
-    return false;
+    const int producer = in.g.facts(op).view ? in.g.tensors[in.g.ops[op].inputs[0]].producer : -1;
+    return producer >= 0 && in.config(producer).stage == in.config(op).stage && is_made_again(in, producer);
 }
 
 TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
@@ -54,30 +33,53 @@ TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places&
     }
 }
 
-TESSERA_INLINE void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                              const action_order& order, int stage) {
-    if (m.recomputed[at(stage)] != 0) {
-        return;
-    }
-    m.recomputed[at(stage)] = 1;
-    if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
-        return;
-    }
-    const std::vector<int>& ops = order.stages[at(stage)];
-    std::vector<char> again(at(in.g.op_count), 0);
-    for (std::size_t i = ops.size(); i-- > 0;) {
-        const int op = ops[i];
-        const int producer = in.g.tensors[in.g.ops[op].inputs[0]].producer;
-        const bool renames = in.g.facts(op).view && producer >= 0;
-        const bool says = in.config(op).recompute || (renames && in.config(producer).recompute);
-        again[at(op)] = says && !in.g.is_loss(op) && is_read_backward(in, ops, op, again) ? 1 : 0;
-    }
-    for (int op : ops) {
-        if (again[at(op)] != 0) { // statistics over all micro-batches stay
-            forget_results(in, m, op);
-            forward(in, net, m, out, op, true);
+TESSERA_INLINE void made_again::want(int op) {
+    std::vector<int> left{op}; // chains of a whole network are long
+    while (!left.empty()) {
+        const int x = left.back();
+        left.pop_back();
+        if (x < 0 || m.made_again[at(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
+            continue;
+        }
+        m.made_again[at(x)] = 1;
+        wanted.push_back(x);
+        for (const int t : in.g.ops[x].inputs) {
+            left.push_back(in.g.tensors[t].producer);
         }
     }
+}
+
+TESSERA_INLINE void made_again::want_for(int op) {
+    const description& d = in.desc(op);
+    std::uint32_t reads = 0;
+    for (int o = 0; o < d.operands.size() && in.needs_gradient[at(in.g.ops[op].output)] != 0; ++o) {
+        reads |= in.is_wanted(op, o) ? d.operands[o].gradient_reads : 0;
+    }
+    for (int o = 0; o < d.operands.size(); ++o) {
+        const operand& x = d.operands[o];
+        if (has(reads, o) && (x.kind == operand_kind::output || x.kind == operand_kind::intermediate)) {
+            want(op);
+        } else if (has(reads, o) && x.kind == operand_kind::input) {
+            want(in.g.tensors[in.g.ops[op].inputs[x.slot]].producer);
+        }
+    }
+}
+
+TESSERA_INLINE bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
+                              int stage, std::span<const int> of) {
+    if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
+        return false;
+    }
+    made_again again{in, m, stage};
+    for (const int op : of) {
+        again.want_for(op);
+    }
+    std::sort(again.wanted.begin(), again.wanted.end());
+    for (const int op : again.wanted) {
+        forget_results(in, m, op);
+        forward(in, net, m, out, op, true);
+    }
+    return !again.wanted.empty();
 }
 
 TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
@@ -101,9 +103,15 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
     if (now.what != action_kind::backward) {
         return;
     }
-    each([&](micro_batch_places& m) { recompute(x.in, x.net, m, x.out, x.order, now.stage); });
+    const auto made_again = [&](int op) {
+        bool any = false;
+        each([&](micro_batch_places& m) { any = recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}) || any; });
+        return any;
+    };
+    recompute_while_waiting(x, ops, made_again);
     for (std::size_t i = ops.size(); i-- > 0;) {
         const int op = ops[i];
+        made_again(op);
         if (!x.in.is_joint(op)) {
             each([&](micro_batch_places& m) { backward_and_finish(x.in, x.net, m, x.sync, x.out, op); });
             continue;
@@ -140,11 +148,16 @@ TESSERA_INLINE void perform(network_lowering& x, const action& now) {
         }
         return;
     }
-    recompute(x.in, x.net, m, x.out, x.order, now.stage);
+    if (now.what == action_kind::recompute) { // of the whole stage, as the schedule says so
+        recompute(x.in, x.net, m, x.out, now.stage, ops);
+        return;
+    }
+    recompute_while_waiting(x, ops, [&](int op) { return recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}); });
     const backward_part part = now.what == action_kind::backward_input    ? backward_part::input
                                : now.what == action_kind::backward_weight ? backward_part::weight
                                                                           : backward_part::all;
-    for (std::size_t i = ops.size(); i-- > 0 && now.what != action_kind::recompute;) {
+    for (std::size_t i = ops.size(); i-- > 0;) {
+        recompute(x.in, x.net, m, x.out, now.stage, {&ops[i], 1});
         backward_and_finish(x.in, x.net, m, x.sync, x.out, ops[i], part);
     }
 }

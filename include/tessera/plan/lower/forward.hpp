@@ -23,7 +23,7 @@ void forward_nests(const lowering_input& in, network_places& net, micro_batch_pl
                    int first, int last, pass what);
 
 /// A view renames indices: its output is its input's memory.
-void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op);
+void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op, pass what);
 
 /// An operator's tasks forward. `again`: to have the results once more for backward.
 void forward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,

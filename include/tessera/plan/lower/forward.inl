@@ -104,7 +104,7 @@ TESSERA_INLINE void forward_nests(const lowering_input& in, network_places& net,
     }
 }
 
-TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op) {
+TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op, pass what) {
     const description& d = in.desc(op);
     const int from = in.g.ops[op].inputs[0];
     const int to = in.g.ops[op].output;
@@ -113,7 +113,7 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
         if (in.is_empty(s, op)) {
             continue;
         }
-        const int source = need_value(in, m, out, from, in.region_of(op, 0, s), s, op, pass::forward);
+        const int source = need_value(in, m, out, from, in.region_of(op, 0, s), s, op, what);
         const box region = in.region_of(op, d.output(), s);
         const int t = add_tile(out, tile_kind::activation, to, region, s.device, in.g.tensors[to].type);
         out[t].alias = source;
@@ -125,7 +125,7 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
 TESSERA_INLINE void forward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                             int op, bool again) {
     if (in.g.facts(op).view) {
-        take_view(in, m, out, op);
+        take_view(in, m, out, op, again ? pass::recompute : pass::forward);
         return;
     }
     const pass what = !in.for_training() ? pass::evaluate : again ? pass::recompute : pass::forward;

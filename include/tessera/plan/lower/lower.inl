@@ -60,7 +60,7 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
     check_rules(in);
     lowering::network_lowering x{in, arrange(in), empty_plan(in)};
     reserve(in, x.out);
-    x.net = place_network(in, x.out, x.all, x.order.stages.size(), x.order.sweeps);
+    x.net = place_network(in, x.out, x.all, x.order.sweeps);
     if (in.o.output_gradient >= 0) {
         const int result = g.ops[g.op_count - 1].output;
         x.all[0].gradients[lowering::at(result)] = x.net.inputs[lowering::at(in.o.output_gradient)];

@@ -44,7 +44,7 @@ void forget_step(const lowering_input& in, network_places& net, int sweeps);
 /// Everything that lies somewhere before anything is computed. Parameters live where a shard needs them, also one that
 /// a short batch leaves without samples.
 network_places place_network(const lowering_input& in, plan_writer& out, std::vector<micro_batch_places>& micro_batches,
-                             std::size_t stages, int sweeps);
+                             int sweeps);
 
 } // namespace tessera::lowering
 

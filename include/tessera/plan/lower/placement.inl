@@ -117,7 +117,7 @@ TESSERA_INLINE void forget_step(const lowering_input& in, const network_places& 
     m.gradients.assign(at(in.g.tensor_count), {});
     m.gathered_gradients.assign(at(in.g.tensor_count), {});
     m.intermediates.clear();
-    m.recomputed.assign(m.recomputed.size(), 0);
+    m.made_again.assign(at(in.g.op_count), 0);
 }
 
 TESSERA_INLINE void forget_step(const lowering_input& in, network_places& net, int sweeps) {
@@ -136,8 +136,7 @@ TESSERA_INLINE void forget_step(const lowering_input& in, network_places& net, i
 }
 
 TESSERA_INLINE network_places place_network(const lowering_input& in, plan_writer& out,
-                                            std::vector<micro_batch_places>& micro_batches, std::size_t stages,
-                                            int sweeps) {
+                                            std::vector<micro_batch_places>& micro_batches, int sweeps) {
     network_places net;
     net.inputs = place_inputs(in, out);
     net.parameters.resize(at(in.g.parameter_count));
@@ -145,7 +144,6 @@ TESSERA_INLINE network_places place_network(const lowering_input& in, plan_write
     for (int m = 0; m < in.s.micro_batches; ++m) {
         micro_batch_places& x = micro_batches.emplace_back();
         x.number = m;
-        x.recomputed.resize(stages);
         forget_step(in, net, x);
         for (int op = 0; op < in.g.op_count; ++op) {
             x.shards.push_back(in.shards_of(op, m));

@@ -55,7 +55,7 @@ struct micro_batch_places {
     std::vector<gathered_list> gathered_gradients;
     intermediate_list intermediates;
     std::vector<std::vector<shard>> shards; ///< by operator
-    std::vector<char> recomputed;           ///< by stage
+    std::vector<char> made_again;           ///< by operator: computed once more for backward
 };
 
 /// A parameter's tile and the copy of it on a device that does not store it.

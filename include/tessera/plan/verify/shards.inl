@@ -90,7 +90,7 @@ TESSERA_INLINE bool verifier::groups_fill(int op) {
             }
             const bool empty = samples_of(m).empty();
             if (!empty && (!forward_fills(op, m, ways[0], false) || !forward_fills(op, m, ways[1], true) ||
-                           !backward_fills(op, ways[0], ways[2]))) {
+                           !repeats_forward(op, ways[0], ways[1]) || !backward_fills(op, ways[0], ways[2]))) {
                 return false;
             }
         }
@@ -146,6 +146,29 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
         if (!fill_grid(cells, all)) {
             return refuse(&p_.tasks[at(own[range.begin])],
                           "elements of the output are missing or produced a different number of times");
+        }
+    }
+    return true;
+}
+
+/// What is computed again is what each shard has computed, on the same device: the same sums in the same order. (That its
+/// parameters are those of its step is checked with all readers': verify/results.hpp.)
+TESSERA_INLINE bool verifier::repeats_forward(int op, const task_range& forward, const task_range& again) {
+    const std::vector<int>& own = tasks_of_[at(op)];
+    const std::size_t n = forward.end - forward.begin;
+    for (std::size_t i = again.begin; i < again.end; ++i) {
+        const task& t = p_.tasks[at(own[i])];
+        for (int k = t.compute().first_nest; k <= t.compute().last_nest; ++k) {
+            bool found = false;
+            for (std::size_t j = 0; j < n && !found; ++j) { // both are in one order, as a rule
+                const task& first = p_.tasks[at(own[forward.begin + (i - again.begin + j) % n])];
+                found = first.shard_number == t.shard_number && first.device == t.device &&
+                        k >= first.compute().first_nest && k <= first.compute().last_nest &&
+                        cell_of(first, k) == cell_of(t, k);
+            }
+            if (!found) {
+                return refuse(&t, "a shard computes again what it has not computed");
+            }
         }
     }
     return true;

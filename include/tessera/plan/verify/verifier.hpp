@@ -110,6 +110,7 @@ private:
     std::uint64_t group_of(const task& t) const;
     bool groups_fill(int op);
     bool forward_fills(int op, int micro_batch, const task_range& range, bool again);
+    bool repeats_forward(int op, const task_range& forward, const task_range& again);
     bool backward_fills(int op, const task_range& forward, const task_range& backward);
     cell cell_of(const task& t, int k) const;
     int part_count_of(int tensor, int step, int micro_batch) const;

@@ -26,7 +26,7 @@ TESSERA_INLINE network_users::network_users(const graph_view& g)
 
 TESSERA_INLINE lowered_fragments::lowered_fragments(const graph_view& g, const strategy& s, int devices,
                                                     const lower_options& o)
-    : how(s), in(g, how.view(), devices, o), network(g), out(empty_plan(in)), places(place_network(in, out, all, 1, 1)),
+    : how(s), in(g, how.view(), devices, o), network(g), out(empty_plan(in)), places(place_network(in, out, all, 1)),
       fragments(at(2 * g.op_count)), creator(out.p.tiles.size(), -1) {}
 
 TESSERA_INLINE bool lowers_in_fragments(const lower_options& o) {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made again is what was there: with any operators recomputed, sessions compute the bits that they compute
+// without, dropout and the statistics of batch norms included.
+#include "support/networks.hpp"
+#include "support/random_network.hpp"
+#include "support/random_pipeline.hpp"
+#include "support/same_numbers.hpp"
+#include "support/sweep.hpp"
+
+#include "tessera/backend/reference/backend.hpp"
+#ifdef TESSERA_TEST_HOST
+#include "tessera/host.hpp"
+#endif
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace ts = tessera;
+using namespace test_support;
+
+/// All that three steps leave: losses, gradients and parameters, running statistics among them.
+struct bits {
+    std::vector<double> losses;
+    std::vector<std::vector<float>> values;
+    int recomputed = 0;
+
+    friend bool operator==(const bits& a, const bits& b) { return a.losses == b.losses && a.values == b.values; }
+};
+
+template <class Backend, class... Operators>
+bits run(const ts::graph_view& g, const ts::strategy& s, int devices, const batch_data& data, const ts::optimizer& how,
+         const Operators&... operators) {
+    Backend backend(how, operators...);
+    ts::workers threads(devices);
+    ts::session_options options;
+    options.seed = 5;
+    options.keep_gradients = true;
+    ts::session<Backend> session(g, s, devices, how, options, backend, threads);
+    bits all;
+    for (const ts::task& t : session.training_plan().tasks) {
+        all.recomputed += t.what == ts::pass::recompute && t.kind() == ts::task_kind::compute ? 1 : 0;
+    }
+    for (int step = 0; step < 3; ++step) {
+        all.losses.push_back(session.step(data.inputs));
+        for (int p = 0; p < g.parameter_count; ++p) {
+            if (g.parameters[p].trained) {
+                all.values.push_back(session.gradient(p));
+            }
+        }
+    }
+    for (int p = 0; p < g.parameter_count; ++p) {
+        all.values.push_back(session.parameter(p));
+    }
+    return all;
+}
+
+/// Every operator, or each by a throw of a coin.
+void choose(ts::strategy& s, test_support::random& pick) {
+    const bool all = pick(4) == 0;
+    for (ts::configuration& c : s.ops) {
+        c.recompute = all || pick(2) == 0;
+    }
+}
+
+struct seen_runs {
+    int runs = 0;
+    int recomputed = 0; ///< operators' shards
+};
+
+template <class Backend>
+void compare(const ts::graph_view& g, ts::strategy s, int devices, std::uint64_t seed, const ts::optimizer& how,
+             seen_runs& seen) {
+    const batch_data data(g, seed);
+    test_support::random pick{ts::op::mix(seed)};
+    for (ts::configuration& c : s.ops) {
+        c.recompute = false;
+    }
+    bits kept;
+    try {
+        kept = run<Backend>(g, s, devices, data, how);
+    } catch (const ts::error& e) { // a batch norm over one sample is drawn now and then
+        CHECK(std::string(e.what()).find("statistics over one value") != std::string::npos);
+        return;
+    }
+    choose(s, pick);
+    const bits again = run<Backend>(g, s, devices, data, how);
+    CHECK(kept.recomputed == 0);
+    CHECK((again == kept));
+    ++seen.runs;
+    seen.recomputed += again.recomputed;
+}
+
+template <class Backend>
+seen_runs compare_all(int each) {
+    const ts::optimizer momentum(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
+    seen_runs seen;
+    coverage used;
+    int number = 0;
+    for (const sweep_case& c : sweep_cases()) {
+        CAPTURE(c.name);
+        const ts::graph_view g = c.network.view();
+        for (int i = 0; i < each; ++i, ++number) {
+            CAPTURE(i);
+            const int devices = 1 + number % 3;
+            const auto seed = static_cast<std::uint64_t>(number);
+            compare<Backend>(g, random_pipeline(g, devices, 7000 + seed, used).how, devices, seed, c.how, seen);
+        }
+    }
+    for (int i = 0; i < 8 * each; ++i) {
+        CAPTURE(i);
+        const auto seed = static_cast<std::uint64_t>(i);
+        const ts::graph network = random_network(400 + seed);
+        const ts::graph_view g = network.view();
+        const int devices = 1 + i % 2;
+        compare<Backend>(g, random_pipeline(g, devices, 100 + seed, used).how, devices, seed, momentum, seen);
+    }
+    return seen;
+}
+
+} // namespace
+
+TEST_CASE("reference: recomputed operators leave the same bits") {
+    const seen_runs seen = compare_all<ts::reference::backend>(strategy_count(3));
+    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again");
+    CHECK(seen.recomputed > 20 * seen.runs);
+}
+
+#ifdef TESSERA_TEST_HOST
+TEST_CASE("host: recomputed operators leave the same bits") {
+    const seen_runs seen = compare_all<ts::host::backend>(strategy_count(3));
+    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again");
+    CHECK(seen.recomputed > 20 * seen.runs);
+}
+#endif
