@@ -33,6 +33,15 @@ constexpr bool has_matrix(const graph_view& g, int op) {
     return any;
 }
 
+/// An operator whose gradients compute anew what it does not keep, as those of attention do: little can be saved.
+constexpr bool computes_anew(const description& d) {
+    bool any = false;
+    for (const operand& o : d.operands) {
+        any = any || o.gradient_times > 1;
+    }
+    return any;
+}
+
 /// True where the gradients of an operator read an operand, as far as the operator alone tells.
 constexpr bool reads_backward(const graph_view& g, int op, const description& d, int operand) {
     for (int o = 0; o < d.operands.size(); ++o) {
@@ -83,7 +92,7 @@ constexpr void recompute_cheap(configuration* ops, const graph_view& g) {
     for (int op = 0; op < g.op_count; ++op) {
         const op_facts& facts = g.facts(op);
         const bool sum = facts.passes_gradient && g.ops[op].inputs.size() > 1; // the trunk that blocks add to
-        bool cheap = !has_matrix(g, op) && !g.is_loss(op) && !facts.view && !sum;
+        bool cheap = !has_matrix(g, op) && !g.is_loss(op) && !facts.view && !sum && !computes_anew(g.describe(op));
         for (const int t : g.ops[op].inputs) { // otherwise its input would be kept in its place
             int made = t;
             while (g.tensors[made].producer >= 0 && g.facts(g.tensors[made].producer).view) {
