@@ -37,7 +37,7 @@ struct points {
 std::vector<points> spirals(int batches, unsigned seed) {
     std::mt19937 random(seed);
     const auto uniform = [&] { return static_cast<float>(random()) / 4294967296.0F; };
-    std::vector<points> all(static_cast<std::size_t>(batches));
+    std::vector<points> all(ts::to_size(batches));
     for (points& p : all) {
         for (std::size_t i = 0; i < p.labels.size(); ++i) {
             const int which = static_cast<int>(random() % 2);

@@ -52,7 +52,7 @@ inline std::pair<std::vector<float>, std::vector<std::int32_t>> draw(std::int64_
                                                                      std::uint64_t seed) {
     std::vector<float> greys;
     std::vector<std::int32_t> labels;
-    const auto each = static_cast<std::size_t>(pixels * pixels);
+    const auto each = tessera::to_size(pixels * pixels);
     std::vector<double> grey(each);
     std::vector<std::int32_t> label(each);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -71,8 +71,8 @@ inline std::pair<std::vector<float>, std::vector<std::int32_t>> draw(std::int64_
                 for (std::int64_t x = 0; x < pixels; ++x) {
                     if (inside(what, static_cast<double>(x) + 0.5 - right, static_cast<double>(y) + 0.5 - down,
                                radius)) {
-                        grey[static_cast<std::size_t>(y * pixels + x)] = brightness;
-                        label[static_cast<std::size_t>(y * pixels + x)] = what;
+                        grey[tessera::to_size(y * pixels + x)] = brightness;
+                        label[tessera::to_size(y * pixels + x)] = what;
                     }
                 }
             }

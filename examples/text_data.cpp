@@ -44,9 +44,9 @@ void show(std::int32_t size, const std::string& file) {
         for (std::int64_t i = 0; i < batch.size; ++i) {
             std::string line;
             for (std::int64_t k = 0; k < windows.length(); ++k) {
-                line += words.text_of(batch.inputs[static_cast<std::size_t>(i * windows.length() + k)]) + "|";
+                line += words.text_of(batch.inputs[ts::to_size(i * windows.length() + k)]) + "|";
             }
-            line += words.text_of(batch.labels[static_cast<std::size_t>((i + 1) * windows.length() - 1)]);
+            line += words.text_of(batch.labels[ts::to_size((i + 1) * windows.length() - 1)]);
             std::replace(line.begin(), line.end(), '\n', '/');
             std::printf("  %s\n", line.c_str());
         }

@@ -70,11 +70,11 @@ struct batch {
     batch(const ts::graph_view& g, const std::string& path, int wanted = -1) {
         const ts::io::safetensors_file file(path);
         const ts::reduced_network part = ts::reduced_to(g, {std::max(wanted, 0)});
-        numbers.reserve(static_cast<std::size_t>(g.tensor_count));
-        integers.reserve(static_cast<std::size_t>(g.tensor_count));
+        numbers.reserve(ts::to_size(g.tensor_count));
+        integers.reserve(ts::to_size(g.tensor_count));
         for (int t = 0; t < g.tensor_count; ++t) {
             const ts::tensor_node& x = g.tensors[t];
-            if (x.producer >= 0 || (wanted >= 0 && part.tensors[static_cast<std::size_t>(t)] < 0)) {
+            if (x.producer >= 0 || (wanted >= 0 && part.tensors[ts::to_size(t)] < 0)) {
                 continue;
             }
             std::vector<float> all = file.numbers(std::string(x.name));

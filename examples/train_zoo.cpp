@@ -113,8 +113,8 @@ bool reached(const char* what, double found, double aim, bool less) {
 
 /// The first images of a set.
 ts::io::image_set some(const ts::io::image_set& all, ts::index_t count) {
-    const auto n = static_cast<std::size_t>(count == 0 ? all.size() : std::min<ts::index_t>(count, all.size()));
-    const auto each = all.images().size() / static_cast<std::size_t>(all.size());
+    const auto n = ts::to_size(count == 0 ? all.size() : std::min<ts::index_t>(count, all.size()));
+    const auto each = all.images().size() / ts::to_size(all.size());
     return {{all.images().begin(), all.images().begin() + static_cast<std::ptrdiff_t>(n * each)},
             {all.labels().begin(), all.labels().begin() + static_cast<std::ptrdiff_t>(n)},
             {all.channels(), all.height(), all.width()},
@@ -153,7 +153,7 @@ bool generated_shapes(const settings& s) {
 bool language(const settings& s) {
     const texts::text text = texts::find();
     auto [known, unseen] = texts::cut(text.contents);
-    const auto most = static_cast<std::size_t>(s.samples * window + 1);
+    const auto most = ts::to_size(s.samples * window + 1);
     if (s.samples > 0) known.resize(std::min(known.size(), most));
     if (s.samples > 0) unseen.resize(std::min(unseen.size(), most));
     std::printf("%s: %zu bytes to train with, %zu to test with\n", text.name.c_str(), known.size(), unseen.size());

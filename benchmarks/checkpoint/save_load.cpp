@@ -63,7 +63,7 @@ ts::strategy columns(const ts::graph_view& g) {
         const ts::description d = g.describe(op);
         for (int l = 0; l < d.loops.size() && !g.ops[op].parameters.empty(); ++l) {
             if (ts::role(d, l) == ts::loop_role::reduction && ts::splittable(d, l)) {
-                s.ops[static_cast<std::size_t>(op)].degree[l] = 2;
+                s.ops[ts::to_size(op)].degree[l] = 2;
             }
         }
     }
@@ -173,7 +173,7 @@ int run(const std::string& folder, int rounds, const std::string& parts) {
     // Beside the training.
     if (asked('b')) {
         ts::io::checkpoint_saver saver(rows->values(), {.folder = folder + "/run", .keep = 1});
-        const auto elements = static_cast<std::size_t>(bytes) / sizeof(float);
+        const auto elements = ts::to_size(bytes) / sizeof(float);
         const std::vector<float> from(elements, 1.0F);
         std::vector<float> to(elements, 0.0F);
         pair_of_times beside;

@@ -214,9 +214,9 @@ private:
         const ts::graph_view g = one(on_.devices() / stages).view();
         const std::vector<index_t> times = search::operator_times(g, on_.class_of(0));
         const std::vector<int> stage = schedule::balance_stages(times, stages);
-        std::vector<index_t> sums(static_cast<std::size_t>(stages), 0);
+        std::vector<index_t> sums(ts::to_size(stages), 0);
         for (std::size_t op = 0; op < times.size(); ++op) {
-            sums[static_cast<std::size_t>(stage[op])] += times[op];
+            sums[ts::to_size(stage[op])] += times[op];
         }
         return *std::max_element(sums.begin(), sums.end());
     }
@@ -355,7 +355,7 @@ private:
             if (found == nullptr || found->barrier || found->tried) {
                 return;
             }
-            const auto which = static_cast<std::size_t>(found - all_.data());
+            const auto which = ts::to_size(found - all_.data());
             all_[which].tried = true;
             const candidate from = all_[which];
             std::string name = from.name;

@@ -123,7 +123,7 @@ int program(const ts::mpi::environment& mpi, int rounds) {
             stepping.theirs.push_back(benchmarks::milliseconds([&] {
                 MPI_Allreduce(own.data(), total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
                 for (int k = 0; k < elements; ++k) {
-                    weights[static_cast<std::size_t>(k)] -= 0.1F * total[static_cast<std::size_t>(k)];
+                    weights[ts::to_size(k)] -= 0.1F * total[ts::to_size(k)];
                 }
             }));
         }

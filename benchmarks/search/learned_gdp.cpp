@@ -71,7 +71,7 @@ void one_graph(bool settings) {
     std::deque<problem> problems;
     const tl::family_split split = tl::split_family();
     for (int i = 0; i < 2; ++i) {
-        problems.emplace_back(tl::family::image_cells, split.training[static_cast<std::size_t>(i)], devices);
+        problems.emplace_back(tl::family::image_cells, split.training[tessera::to_size(i)], devices);
         std::printf("%s: %d nodes\n", problems.back().graph.name.c_str(), problems.back().graph.count());
     }
     std::printf("\n| learner | best of %d | %d | %d prices | most likely |\n|---|---|---|---|---|\n",
@@ -199,8 +199,8 @@ sp::cost_graph shuffled(sp::cost_graph g, const sp::evaluator& prices, std::uint
     for (sp::cost_edge& e : g.edges) {
         const int from = pick(static_cast<int>(order.size()) - 1);
         const int to = from + 1 + pick(static_cast<int>(order.size()) - 1 - from);
-        e.from = order[static_cast<std::size_t>(from)];
-        e.to = order[static_cast<std::size_t>(to)];
+        e.from = order[tessera::to_size(from)];
+        e.to = order[tessera::to_size(to)];
     }
     return g;
 }

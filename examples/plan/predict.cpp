@@ -28,7 +28,7 @@ plan_size size_of(const problem& p, const ts::strategy& s) {
     plan_size x;
     x.devices = static_cast<double>(p.on.devices());
     for (int op = 0; op < p.network.op_count; ++op) {
-        const auto shards = static_cast<double>(s.ops[static_cast<std::size_t>(op)].shards());
+        const auto shards = static_cast<double>(s.ops[ts::to_size(op)].shards());
         const auto parameters = static_cast<double>(p.network.ops[op].parameters.size());
         x.joined += parameters * shards * shards * x.devices;
         x.tasks += shards * (4 * s.micro_batches + 2 * parameters);

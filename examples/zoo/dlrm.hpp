@@ -56,7 +56,7 @@ private:
         return b.refused ? -1 : b.add_op(a, "pairs", ts::key_of<dot_interaction>, false, &x, 1);
     }
     template <class Join>
-    static constexpr int join(ts::graph_builder& b, int (&x)[static_cast<std::size_t>(count)]) {
+    static constexpr int join(ts::graph_builder& b, int (&x)[ts::to_size(count)]) {
         for (int n = count; n > 1 && !b.refused; n = (n + ts::max_inputs - 1) / ts::max_inputs) {
             for (int first = 0; first < n; first += ts::max_inputs) {
                 const int some = n - first < ts::max_inputs ? n - first : ts::max_inputs;

@@ -111,8 +111,8 @@ TEST_CASE("additive: bytes over an edge are those that shards of other devices h
         const auto from = ts::search::enumerate(producer, 8, everything());
         const auto to = ts::search::enumerate(consumer, 8, everything());
         for (int trial = 0; trial < 60; ++trial) {
-            ts::configuration a = from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
-            ts::configuration b = to[static_cast<std::size_t>(below(static_cast<int>(to.size())))];
+            ts::configuration a = from[ts::to_size(below(static_cast<int>(from.size())))];
+            ts::configuration b = to[ts::to_size(below(static_cast<int>(to.size())))];
             std::vector<index_t> pool;
             for (ts::configuration* c : {&a, &b}) {
                 c->replicate = 1 + below(2);
@@ -142,9 +142,8 @@ TEST_CASE("additive: a partial tensor that is passed on moves only between equal
     s.ops[1].partial = 4;
     CHECK_FALSE(static_cast<bool>(ts::check_strategy(g.view(), s.view(), 4)));
     const auto bytes = [&](int producer, int consumer) {
-        return ts::cost::bytes_between(g.view().describe(producer), s.ops[static_cast<std::size_t>(producer)],
-                                       g.view().describe(consumer), 0, s.ops[static_cast<std::size_t>(consumer)],
-                                       nullptr, true);
+        return ts::cost::bytes_between(g.view().describe(producer), s.ops[ts::to_size(producer)],
+                                       g.view().describe(consumer), 0, s.ops[ts::to_size(consumer)], nullptr, true);
     };
     CHECK(bytes(0, 1).forward == 0);
     CHECK(bytes(0, 1).backward == 0);
@@ -157,33 +156,33 @@ TEST_CASE("additive: tables for all pairs equal the bytes of each pair") {
         const ts::graph g = ts::describe<mixed>(6);
         ts::search::configuration_options options = everything();
         options.uneven = uneven;
-        for_each_edge(
-            g.view(), [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
-                const auto from = ts::search::enumerate(producer, 6, options);
-                const auto to = ts::search::enumerate(consumer, 6, options);
-                ts::cost::tiling<0, 0, 0> written;
-                ts::cost::tiling<0, 0, 0> needed;
-                for (const auto& c : from) {
-                    REQUIRE(written.add(producer, producer.output(), c));
-                }
-                for (const auto& c : to) {
-                    REQUIRE(needed.add(consumer, input, c));
-                }
-                std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
-                std::vector<index_t> times(from.size() * to.size());
-                ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
-                std::vector<index_t> forward(times.size());
-                ts::cost::edge_times(written, needed, 2, false, test_machine, scratch.data(), forward.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 2, false, test_machine) == forward);
-                for (std::size_t i = 0; i < from.size(); i += 1 + i % 3) {
-                    for (std::size_t j = 0; j < to.size(); j += 1 + j % 2) {
-                        const auto bytes =
-                            ts::cost::bytes_between(producer, from[i], consumer, input, to[j], nullptr, true);
-                        REQUIRE(times[i * to.size() + j] == bytes.time(test_machine));
-                    }
-                }
-            });
+        for_each_edge(g.view(),
+                      [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
+                          const auto from = ts::search::enumerate(producer, 6, options);
+                          const auto to = ts::search::enumerate(consumer, 6, options);
+                          ts::cost::tiling<0, 0, 0> written;
+                          ts::cost::tiling<0, 0, 0> needed;
+                          for (const auto& c : from) {
+                              REQUIRE(written.add(producer, producer.output(), c));
+                          }
+                          for (const auto& c : to) {
+                              REQUIRE(needed.add(consumer, input, c));
+                          }
+                          std::vector<index_t> scratch(ts::to_size(ts::cost::edge_scratch(written, needed)));
+                          std::vector<index_t> times(from.size() * to.size());
+                          ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                          std::vector<index_t> forward(times.size());
+                          ts::cost::edge_times(written, needed, 2, false, test_machine, scratch.data(), forward.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 2, false, test_machine) == forward);
+                          for (std::size_t i = 0; i < from.size(); i += 1 + i % 3) {
+                              for (std::size_t j = 0; j < to.size(); j += 1 + j % 2) {
+                                  const auto bytes =
+                                      ts::cost::bytes_between(producer, from[i], consumer, input, to[j], nullptr, true);
+                                  REQUIRE(times[i * to.size() + j] == bytes.time(test_machine));
+                              }
+                          }
+                      });
     }
 }
 
@@ -194,26 +193,26 @@ TEST_CASE("additive: tables of random networks on more devices than a word has b
         const ts::graph g = test_support::random_network(seed);
         const int devices = seed % 3 == 0 ? 96 : seed % 3 == 1 ? 64 : 12;
         const ts::search::configuration_options options{.powers_of = seed % 2 == 0 ? 2 : 0, .uneven = seed % 4 > 1};
-        for_each_edge(
-            g.view(), [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
-                ts::cost::tiling<0, 0, 0> written;
-                ts::cost::tiling<0, 0, 0> needed;
-                for (const auto& c : ts::search::enumerate(producer, devices, options)) {
-                    REQUIRE(written.add(producer, producer.output(), c));
-                }
-                for (const auto& c : ts::search::enumerate(consumer, devices, options)) {
-                    REQUIRE(needed.add(consumer, input, c));
-                }
-                const std::size_t cells = written.each.items.size() * needed.each.items.size();
-                if (cells > 200'000) {
-                    return;
-                }
-                std::vector<index_t> scratch(static_cast<std::size_t>(ts::cost::edge_scratch(written, needed)));
-                std::vector<index_t> times(cells);
-                ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
-                REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
-                ++compared;
-            });
+        for_each_edge(g.view(),
+                      [&](int, int, const ts::description& producer, const ts::description& consumer, int input) {
+                          ts::cost::tiling<0, 0, 0> written;
+                          ts::cost::tiling<0, 0, 0> needed;
+                          for (const auto& c : ts::search::enumerate(producer, devices, options)) {
+                              REQUIRE(written.add(producer, producer.output(), c));
+                          }
+                          for (const auto& c : ts::search::enumerate(consumer, devices, options)) {
+                              REQUIRE(needed.add(consumer, input, c));
+                          }
+                          const std::size_t cells = written.each.items.size() * needed.each.items.size();
+                          if (cells > 200'000) {
+                              return;
+                          }
+                          std::vector<index_t> scratch(ts::to_size(ts::cost::edge_scratch(written, needed)));
+                          std::vector<index_t> times(cells);
+                          ts::cost::edge_times(written, needed, 4, true, test_machine, scratch.data(), times.data());
+                          REQUIRE(ts::cost::edge_table(written, needed, 4, true, test_machine) == times);
+                          ++compared;
+                      });
     }
     CHECK(compared > 60);
 }

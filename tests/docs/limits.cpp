@@ -30,7 +30,7 @@ template <class X>
 std::string number(X x) { // 20 000 000
     std::string text = std::to_string(x);
     for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
-        text.insert(static_cast<std::size_t>(at), " ");
+        text.insert(ts::to_size(at), " ");
     }
     return text;
 }

@@ -59,7 +59,7 @@ TEST_CASE("the step predicted of what a search finds is that of the plan that a 
                 CHECK_THROWS_AS(search::run(r, g, on, few_proposals(false)), ts::error);
                 continue;
             }
-            REQUIRE(found.best.ops.size() == static_cast<std::size_t>(g.op_count));
+            REQUIRE(found.best.ops.size() == ts::to_size(g.op_count));
             const ts::fused_network run = ts::fuse(g, found.best);
             CHECK(run.ops == all.ops);
             for (std::size_t i = 0; i < run.ops.size(); ++i) {

@@ -26,12 +26,12 @@ std::string refusal(const ts::graph_view& g, const std::string& text) {
 
 /// Everything that a strategy says about an operator, wherever its numbers lie in the pool.
 std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
-    const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+    const ts::configuration& c = s.ops[ts::to_size(op)];
     std::vector<ts::index_t> all;
     for (int l = 0; l < ts::max_loops; ++l) {
         all.push_back(c.degree[l]);
         for (int i = 0; c.cuts[l] >= 0 && i + 1 < c.degree[l]; ++i) {
-            all.push_back(s.pool[static_cast<std::size_t>(c.cuts[l] + i)]);
+            all.push_back(s.pool[ts::to_size(c.cuts[l] + i)]);
         }
         all.push_back(c.cuts[l] >= 0 && c.degree[l] > 1 ? 1 : 0);
     }
@@ -40,7 +40,7 @@ std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
         all.push_back(x);
     }
     for (int i = 0; i < c.shards(); ++i) {
-        all.push_back(c.devices >= 0 ? s.pool[static_cast<std::size_t>(c.devices + i)] : c.start + c.stride * i);
+        all.push_back(c.devices >= 0 ? s.pool[ts::to_size(c.devices + i)] : c.start + c.stride * i);
     }
     return all;
 }

@@ -132,7 +132,7 @@ std::vector<backend> chosen_backends(const options& o, const std::vector<backend
             throw ts::error("--backend: there is no " + name + ts::did_you_mean(name, names) +
                             "; --list shows those that there are");
         }
-        taken.push_back(all[static_cast<std::size_t>(found - names.begin())]);
+        taken.push_back(all[ts::to_size(found - names.begin())]);
     }
     return taken;
 }

@@ -34,7 +34,7 @@ public:
     }
     std::vector<ts::row_leader> leaders(const ts::tile& t, const std::byte* from) const {
         const ts::cuda::kernel_launch k = ts::cuda::leaders_launch(t);
-        std::vector<ts::row_leader> found(static_cast<std::size_t>(k.blocks));
+        std::vector<ts::row_leader> found(ts::to_size(k.blocks));
         cuda_emulation::launch(k.which, k.type, static_cast<unsigned>(k.blocks), static_cast<unsigned>(k.threads),
                                {{const_cast<std::byte*>(from), found.data()}, k.numbers});
         copied += static_cast<ts::index_t>(found.size() * sizeof(ts::row_leader));

@@ -58,7 +58,6 @@ public:
     }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     int tile() { return pick_(static_cast<int>(p_.tiles.size())); }
     /// The other struct's value, where it differs.
     template <class Field, class Struct>
@@ -113,7 +112,7 @@ private:
         } else if constexpr (requires { x.push_back(x[0]); }) {
             return list_damaged(x, of_tiles);
         } else if constexpr (std::is_same_v<Field, ts::operand_tiles>) {
-            return damaged(x[at(pick_(static_cast<int>(x.size())))], of_tiles);
+            return damaged(x[ts::to_size(pick_(static_cast<int>(x.size())))], of_tiles);
         } else {
             const std::string name = any_field_of(x, Field{});
             last_ = "." + name;
@@ -135,13 +134,13 @@ private:
             list.push_back(more);
             return true;
         }
-        const std::size_t k = at(pick_(n));
+        const std::size_t k = ts::to_size(pick_(n));
         if (how == 1) {
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
         } else if (how == 2) {
             list.push_back(Item(list[k]));
         } else if (how == 3) {
-            const std::size_t other = at(pick_(n));
+            const std::size_t other = ts::to_size(pick_(n));
             std::swap(list[k], list[other]);
             return k != other;
         } else {
@@ -157,9 +156,7 @@ private:
 
 /// Damages one random field of one random task, of one tile, or of the plan itself.
 inline std::string damage_a_field(ts::plan& p, random& pick) {
-    const auto one = [&](auto& list) -> auto& {
-        return list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))];
-    };
+    const auto one = [&](auto& list) -> auto& { return list[ts::to_size(pick(static_cast<int>(list.size())))]; };
     const ts::plan before = p; // what fields take from it
     field_damager damager(before, pick);
     const int of = pick(8);

@@ -12,26 +12,26 @@ namespace tessera::simulation {
 /// Update tasks that share a sum: a reduce-scatter, each task's own slice, and an all-gather.
 TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                int first, std::vector<task_activity>& all) {
-    const task& leader = tasks[at(first)];
+    const task& leader = tasks[to_size(first)];
     index_t bytes = 0;
     for (std::size_t i = 0; i < part_count(leader); ++i) {
-        bytes += cost_bytes(tiles[at(leader.writes[first_write_of(leader, i)])]);
+        bytes += cost_bytes(tiles[to_size(leader.writes[first_write_of(leader, i)])]);
     }
     std::vector<int> readers;
     std::vector<int> writers;
     bool sums = times_.parts > 1;
     for (int r : leader.reads) {
-        add_member(readers, tiles[at(r)].device);
+        add_member(readers, tiles[to_size(r)].device);
         for (const int i :
              {first, first + leader.params().slices - 1}) { // members differ: also where one alone contributes
-            sums = sums || tiles[at(r)].device != tasks[at(i)].device;
+            sums = sums || tiles[to_size(r)].device != tasks[to_size(i)].device;
         }
     }
     // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
     sums = sums && leader.params().norms.empty();
     for (int w : leader.writes) {
-        add_member(writers, tiles[at(w)].device);
-        add_member(readers, tiles[at(w)].device);
+        add_member(writers, tiles[to_size(w)].device);
+        add_member(readers, tiles[to_size(w)].device);
     }
     int scatter = -1;
     if (sums) {
@@ -45,7 +45,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     }
     std::vector<int> updates;
     for (int i = first; i < first + leader.params().slices; ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         task_activity c;
         c.task = i;
         wires_.begin();
@@ -54,7 +54,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
         } else {
             c.reads = t.reads;
             for (int r : t.reads) {
-                const tile& x = tiles[at(r)];
+                const tile& x = tiles[to_size(r)];
                 if (x.device != t.device) {
                     wires_.send(x.device, t.device, tile_bytes(x, t));
                 }
@@ -79,11 +79,11 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
 /// in the plan's order. Returns the last task.
 TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                 int first, std::vector<task_activity>& all) {
-    const task& leader = tasks[at(first)];
+    const task& leader = tasks[to_size(first)];
     int last = first;
     while (last + 1 < static_cast<int>(tasks.size()) &&
-           tasks[at(last + 1)].params().message == leader.params().message &&
-           tasks[at(last + 1)].kind() == leader.kind()) {
+           tasks[to_size(last + 1)].params().message == leader.params().message &&
+           tasks[to_size(last + 1)].kind() == leader.kind()) {
         ++last;
     }
     index_t bytes = 0;
@@ -95,24 +95,24 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     const bool gathers = leader.kind() == task_kind::gather;     // all-gather of one parameter's slices
     const bool decodes = leader.kind() == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : bytes) + slice_bytes(tiles, t);
-        const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
+        const bool again = i > first && tasks[to_size(i - 1)].reads == t.reads;
         for (int r : t.reads) {
-            const bool travels = tiles[at(r)].kind != tile_kind::scalar;
-            sums = sums || (travels && tiles[at(r)].device != t.device);
+            const bool travels = tiles[to_size(r)].kind != tile_kind::scalar;
+            sums = sums || (travels && tiles[to_size(r)].device != t.device);
             if (travels) {
-                add_member(members, tiles[at(r)].device);
+                add_member(members, tiles[to_size(r)].device);
             }
             if (!again) {
                 scatter.reads.push_back(r);
             }
         }
-        const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
+        const bool same = i > first && tasks[to_size(i - 1)].writes == t.writes;
         for (int w : t.writes) {
-            shares = shares || tiles[at(w)].device != t.device;
-            add_member(members, tiles[at(w)].device);
-            const bool persistent = is_persistent(tiles[at(w)].kind);
+            shares = shares || tiles[to_size(w)].device != t.device;
+            add_member(members, tiles[to_size(w)].device);
+            const bool persistent = is_persistent(tiles[to_size(w)].kind);
             if (!same) {
                 (persistent ? gather.overwrites : gather.writes).push_back(w);
             }
@@ -127,7 +127,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         c.count = count;
         c.in_order = true;
         for (const int m : members) {
-            follow(last_of_[at(m)].collective, c, number);
+            follow(last_of_[to_size(m)].collective, c, number);
         }
         std::sort(c.predecessors.begin(), c.predecessors.end());
         c.predecessors.erase(std::unique(c.predecessors.begin(), c.predecessors.end()), c.predecessors.end());
@@ -144,7 +144,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     const int before = sums ? put(scatter) : -1;
     std::vector<int> own;
     for (int i = first; i <= last; ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         if (t.kind() != task_kind::update && sums && shares) {
             continue; // sums on its way
         }
@@ -158,7 +158,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
             c.reads = t.reads;
         }
         for (int r : t.reads) { // norms
-            const tile& x = tiles[at(r)];
+            const tile& x = tiles[to_size(r)];
             if (x.kind == tile_kind::scalar && x.device != t.device) {
                 wires_.send(x.device, t.device, tile_bytes(x, t));
             }
@@ -166,7 +166,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
         if (!shares) { // then what it writes is its own
             for (int w : t.writes) {
-                (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+                (is_persistent(tiles[to_size(w)].kind) ? c.overwrites : c.writes).push_back(w);
             }
         }
         own.push_back(static_cast<int>(all.size()));
@@ -217,7 +217,7 @@ TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int
 /// lanes are free, the most urgent first.
 TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                int number, std::vector<task_activity>& all) {
-    const task& t = tasks[at(number)];
+    const task& t = tasks[to_size(number)];
     task_activity own;
     own.task = number;
     own.in_order = true;
@@ -233,13 +233,14 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         c.what.priority = t.priority;
         index_t bytes = 0;
         for (int r : what) {
-            bytes += tile_bytes(tiles[at(r)], t);
+            bytes += tile_bytes(tiles[to_size(r)], t);
         }
-        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.predecessors));
+        way = std::max(way,
+                       add_hops(c, from, t.device, bytes, sent(last_of_[to_size(from)].push), all, own.predecessors));
     };
     std::vector<std::pair<int, std::vector<int>>> pushed; // by device; norms by themselves
     for (int r : t.reads) {
-        const tile& x = tiles[at(r)];
+        const tile& x = tiles[to_size(r)];
         if (x.device == t.device) {
             own.reads.push_back(r);
             continue;
@@ -257,7 +258,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
     index_t taken = 0; // bytes of all contributions
     for_each_part(t, [&](const task& one) {
         for (int r : one.reads) {
-            taken += tiles[at(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[at(one.writes[0])], t);
+            taken += tiles[to_size(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[to_size(one.writes[0])], t);
         }
     });
     index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, taken - slice_bytes(tiles, t));
@@ -270,14 +271,14 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
     own.what.duration = std::max<index_t>(1, work) + way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
-        if (tiles[at(w)].device == t.device) {
-            (is_persistent(tiles[at(w)].kind) ? own.overwrites : own.writes).push_back(w);
+        if (tiles[to_size(w)].device == t.device) {
+            (is_persistent(tiles[to_size(w)].kind) ? own.overwrites : own.writes).push_back(w);
         }
     }
     all.push_back(std::move(own));
     std::vector<std::pair<int, std::vector<int>>> pulled; // by device
     for (int w : t.writes) {
-        const int device = tiles[at(w)].device;
+        const int device = tiles[to_size(w)].device;
         std::size_t k = 0;
         while (k < pulled.size() && pulled[k].first != device) {
             ++k;
@@ -289,7 +290,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
     for (const auto& [device, what] : pulled) {
         index_t bytes = 0;
         for (int w : what) {
-            bytes += tile_bytes(tiles[at(w)], t);
+            bytes += tile_bytes(tiles[to_size(w)], t);
         }
         task_activity pull;
         pull.task = number;
@@ -297,8 +298,9 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         task_activity arrival = pull;
         pull.predecessors = {static_cast<int>(updated)};
         pull.what.priority = t.priority;
-        arrival.what.duration = std::max<index_t>(
-            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.predecessors));
+        arrival.what.duration =
+            std::max<index_t>(1, add_hops(pull, t.device, device, bytes, sent(last_of_[to_size(t.device)].pull), all,
+                                          arrival.predecessors));
         arrival.overwrites = what;
         all.push_back(std::move(arrival));
     }

@@ -68,7 +68,7 @@ TEST_CASE("loads are those that the paper defines, of any split") {
         }
         const std::vector<double> load = sp::loads(p, s);
         for (int d = 0; d < p.devices(); ++d) {
-            CHECK(load[static_cast<std::size_t>(d)] == doctest::Approx(load_of(p, s, d)));
+            CHECK(load[tessera::to_size(d)] == doctest::Approx(load_of(p, s, d)));
         }
     }
 }

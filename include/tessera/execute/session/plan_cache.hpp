@@ -119,8 +119,7 @@ private:
     owned<ready> make_run(const run_key& key, fused_network network, plan p) {
         make_room(p);
         const graph_view view = network.network.view();
-        std::vector<int> late =
-            p.staleness > 0 ? staleness_of(p) : std::vector<int>(static_cast<std::size_t>(p.steps_per_plan), 0);
+        std::vector<int> late = p.staleness > 0 ? staleness_of(p) : std::vector<int>(to_size(p.steps_per_plan), 0);
         return owned<ready>(new ready{
             key, std::move(network),
             executor<B>(backend_, of_.threads, view, std::move(p), values_.store(), arenas_, of_.options.links),

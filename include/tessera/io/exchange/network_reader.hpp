@@ -48,7 +48,7 @@ std::size_t one_of(const json_value& value, const Names& names, const std::strin
         value.refuse("is '" + said + "', which is no " + what +
                      did_you_mean(said, std::vector<std::string>(std::begin(names), std::end(names))));
     }
-    return static_cast<std::size_t>(found - std::begin(names));
+    return to_size(found - std::begin(names));
 }
 
 double finite(const json_value& value);

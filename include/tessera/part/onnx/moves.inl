@@ -42,7 +42,7 @@ TESSERA_INLINE void say_samples(const call& c, const view& v, std::vector<index_
     }
     // They are a dimension of their own (1), or part of the first that what is behind them is split into, or part of
     // the last before them, where what is behind stays or is put together.
-    const std::size_t behind = static_cast<std::size_t>(v.rank() - 1 - at);
+    const std::size_t behind = to_size(v.rank() - 1 - at);
     const bool own = next < said.size() && said[next] == 1;
     const bool belongs_before = !own && said.size() - next <= behind;
     const bool into_next = !belongs_before && next < said.size() && said[next] > 0;
@@ -97,7 +97,7 @@ TESSERA_INLINE void concat(call& c) {
             c.require(x.rank() == rank && !x.whole,
                       "a constant beside its tensors has another number of dimensions, or is of integers");
             fixed.emplace_back(total, &x);
-            total += x.extents[static_cast<std::size_t>(axis)];
+            total += x.extents[to_size(axis)];
             continue;
         }
         tensors.push_back(c.data(k));
@@ -107,7 +107,7 @@ TESSERA_INLINE void concat(call& c) {
     }
     const std::vector<int> order = samples_first(c, tensors[0]);
     const std::vector<int> back = inverse_of(order);
-    const int at = back[static_cast<std::size_t>(axis)];
+    const int at = back[to_size(axis)];
     c.require(at != 0, "it joins samples");
     std::vector<int> reads;
     for (view& v : tensors) {
@@ -124,24 +124,24 @@ TESSERA_INLINE void concat(call& c) {
         for (const auto& [first, x] : fixed) {
             constant table;
             table.extents = padded.extents();
-            table.extents[static_cast<std::size_t>(order[0])] = 1;
-            table.numbers.assign(static_cast<std::size_t>(elements_of(table.extents, most_elements(0))), 0.0F);
+            table.extents[to_size(order[0])] = 1;
+            table.numbers.assign(to_size(elements_of(table.extents, most_elements(0))), 0.0F);
             index_walk walk(table.extents);
             std::vector<index_t> part = table.extents;
-            part[static_cast<std::size_t>(axis)] = x->extents[static_cast<std::size_t>(axis)];
+            part[to_size(axis)] = x->extents[to_size(axis)];
             for (std::size_t d = 0; d < part.size(); ++d) {
                 c.require(x->extents[d] == part[d] || x->extents[d] == 1,
                           "a constant beside its tensor is not of the shape of one sample");
             }
             for (float& y : table.numbers) {
-                const index_t i = walk.at(static_cast<std::size_t>(axis)) - first;
-                if (i >= 0 && i < part[static_cast<std::size_t>(axis)]) {
+                const index_t i = walk.at(to_size(axis)) - first;
+                if (i >= 0 && i < part[to_size(axis)]) {
                     index_t place = 0;
                     for (std::size_t d = 0; d < part.size(); ++d) {
                         const index_t own_index = static_cast<int>(d) == axis ? i : walk.at(d);
                         place = place * x->extents[d] + (x->extents[d] == 1 ? 0 : own_index);
                     }
-                    y = x->numbers[static_cast<std::size_t>(place)];
+                    y = x->numbers[to_size(place)];
                 }
                 walk.next();
             }
@@ -189,7 +189,7 @@ TESSERA_INLINE void split(call& c) {
         for (const index_t e : v.extents()) {
             spans.push_back({0, e, 1});
         }
-        spans[static_cast<std::size_t>(axis)] = {first, parts[k], 1};
+        spans[to_size(axis)] = {first, parts[k], 1};
         first += parts[k];
         if (c.t.readers.count(c.n.outputs[k]) > 0) {
             c.give(part_of(c, v, spans), k);
@@ -201,7 +201,7 @@ TESSERA_INLINE void pad(call& c) {
     const view& v = c.data(0);
     const std::vector<index_t> pads = c.list(1);
     const std::vector<index_t> axes = c.has(3) ? c.list(3) : std::vector<index_t>{};
-    const std::size_t count = c.has(3) ? axes.size() : static_cast<std::size_t>(v.rank());
+    const std::size_t count = c.has(3) ? axes.size() : to_size(v.rank());
     c.require(c.text("mode", "constant") == "constant" && c.number_at(2, 0) == 0,
               "it repeats what is inside, or pads with another number than 0");
     c.require(pads.size() == 2 * count, "its pads are not two for each dimension");
@@ -211,7 +211,7 @@ TESSERA_INLINE void pad(call& c) {
     op::pad_attributes own;
     bool any = false;
     for (std::size_t k = 0; k < count; ++k) {
-        const int d = back[static_cast<std::size_t>(c.has(3) ? c.axis(axes[k], v.rank()) : static_cast<int>(k))];
+        const int d = back[to_size(c.has(3) ? c.axis(axes[k], v.rank()) : static_cast<int>(k))];
         own.before[d] = pads[k];
         own.after[d] = pads[count + k];
         c.require(own.before[d] >= 0 && own.after[d] >= 0 && (d != 0 || (own.before[d] == 0 && own.after[d] == 0)),
@@ -228,7 +228,7 @@ TESSERA_INLINE void pad(call& c) {
 TESSERA_INLINE void expand(call& c) {
     view v = c.data(0);
     std::vector<index_t> said = c.list(1);
-    while (static_cast<std::size_t>(v.rank()) < said.size()) {
+    while (to_size(v.rank()) < said.size()) {
         v.dims.insert(v.dims.begin(), atoms{});
     }
     const std::vector<index_t> out = broadcast_extents(v.extents(), said);
@@ -237,12 +237,12 @@ TESSERA_INLINE void expand(call& c) {
         return;
     }
     const std::vector<int> order = samples_first(c, v);
-    c.require(order.size() <= max_rank && out[static_cast<std::size_t>(order[0])] == v.base[0],
+    c.require(order.size() <= max_rank && out[to_size(order[0])] == v.base[0],
               "it repeats samples, or has more than 5 dimensions");
     op::broadcast_to_attributes own;
     own.rank = static_cast<index_t>(order.size()) - 1;
     for (std::size_t k = 1; k < order.size(); ++k) {
-        own.extent[k - 1] = out[static_cast<std::size_t>(order[k])];
+        own.extent[k - 1] = out[to_size(order[k])];
     }
     c.give(c.t.w.add(c.name, attributes_of(op_kind::broadcast_to, own), c.t.w.whole(v.permuted(order), c.name))
                .permuted(inverse_of(order)));

@@ -18,7 +18,7 @@ TESSERA_INLINE void backward_and_finish(const lowering_input& in, network_places
 TESSERA_INLINE bool is_read_backward(const lowering_input& in, const std::vector<int>& stage, int op,
                                      const std::vector<char>& again) {
     const auto reads = [&](int by, int operand) {
-        const bool needed = in.needs_gradient[at(in.g.ops[by].output)] != 0;
+        const bool needed = in.needs_gradient[to_size(in.g.ops[by].output)] != 0;
         for (int o = 0; o < in.desc(by).operands.size() && needed; ++o) {
             if (in.is_wanted(by, o) && has(in.desc(by).operands[o].gradient_reads, operand)) {
                 return true;
@@ -36,7 +36,7 @@ TESSERA_INLINE bool is_read_backward(const lowering_input& in, const std::vector
         for (int o = 0; o < in.desc(c).operands.size(); ++o) {
             const operand& x = in.desc(c).operands[o];
             if (x.kind == operand_kind::input && in.g.ops[c].inputs[x.slot] == in.g.ops[op].output &&
-                (again[at(c)] != 0 || reads(c, o))) {
+                (again[to_size(c)] != 0 || reads(c, o))) {
                 return true;
             }
         }
@@ -45,8 +45,8 @@ TESSERA_INLINE bool is_read_backward(const lowering_input& in, const std::vector
 }
 
 TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
-    m.values[at(in.g.ops[op].output)] = {};
-    m.gathered_values[at(in.g.ops[op].output)].clear();
+    m.values[to_size(in.g.ops[op].output)] = {};
+    m.gathered_values[to_size(in.g.ops[op].output)].clear();
     for (auto& [key, states] : m.intermediates) {
         for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
             states[i].values = {};
@@ -56,24 +56,24 @@ TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places&
 
 TESSERA_INLINE void recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                               const action_order& order, int stage) {
-    if (m.recomputed[at(stage)] != 0) {
+    if (m.recomputed[to_size(stage)] != 0) {
         return;
     }
-    m.recomputed[at(stage)] = 1;
+    m.recomputed[to_size(stage)] = 1;
     if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
         return;
     }
-    const std::vector<int>& ops = order.stages[at(stage)];
-    std::vector<char> again(at(in.g.op_count), 0);
+    const std::vector<int>& ops = order.stages[to_size(stage)];
+    std::vector<char> again(to_size(in.g.op_count), 0);
     for (std::size_t i = ops.size(); i-- > 0;) {
         const int op = ops[i];
         const int producer = in.g.tensors[in.g.ops[op].inputs[0]].producer;
         const bool renames = in.g.facts(op).view && producer >= 0;
         const bool says = in.config(op).recompute || (renames && in.config(producer).recompute);
-        again[at(op)] = says && !in.g.is_loss(op) && is_read_backward(in, ops, op, again) ? 1 : 0;
+        again[to_size(op)] = says && !in.g.is_loss(op) && is_read_backward(in, ops, op, again) ? 1 : 0;
     }
     for (int op : ops) {
-        if (again[at(op)] != 0) { // statistics over all micro-batches stay
+        if (again[to_size(op)] != 0) { // statistics over all micro-batches stay
             forget_results(in, m, op);
             forward(in, net, m, out, op, true);
         }
@@ -86,7 +86,7 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
             work(select(x.all, x.out, m));
         }
     };
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
+    const std::vector<int>& ops = x.order.stages[to_size(now.stage)];
     for (std::size_t i = 0; i < ops.size() && now.what == action_kind::forward; ++i) {
         const int op = ops[i];
         if (x.in.is_joint(op)) {
@@ -121,7 +121,7 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
 
 TESSERA_INLINE void perform(network_lowering& x, const action& now) {
     micro_batch_places& m = select(x.all, x.out, now.micro_batch);
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
+    const std::vector<int>& ops = x.order.stages[to_size(now.stage)];
     bool joint = false;
     for (int op : ops) {
         joint = joint || x.in.is_joint(op);

@@ -22,7 +22,7 @@ TESSERA_INLINE bool verifier::gradients() {
         std::vector<int> all;
         for (auto it = std::lower_bound(parts.begin(), parts.end(), std::pair<index_t, int>{parameter, 0});
              it != parts.end() && it->first == parameter; ++it) {
-            const tile& x = p_.tiles[at(it->second)];
+            const tile& x = p_.tiles[to_size(it->second)];
             if (x.step == step && !intersect(x.region, region).empty()) {
                 all.push_back(x.summand);
             }
@@ -54,7 +54,7 @@ TESSERA_INLINE bool verifier::gradients() {
         if (sum == std::vector<int>{all_parts}) {
             return true;
         }
-        const box& region = p_.tiles[at(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+        const box& region = p_.tiles[to_size(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
         if (t.params().scale == 1) {
             return sum == expected(t.params().parameter, t.step, region) ||
                    refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");
@@ -73,10 +73,10 @@ TESSERA_INLINE bool verifier::gradients() {
             (t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
              t.kind() == task_kind::compress || t.kind() == task_kind::decompress) &&
             t.params().parameter >= 0;
-        const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
+        const tile* target = t.writes.empty() ? nullptr : &p_.tiles[to_size(t.writes[0])];
         const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
                           target->summand < 0 && t.reads[0] != t.writes[0];
-        const bool renews = t.kind() == task_kind::reorder && !pending_[at(p_.root(t.reads[0]))].empty();
+        const bool renews = t.kind() == task_kind::reorder && !pending_[to_size(p_.root(t.reads[0]))].empty();
         if ((!of_parameter && !adds && !renews) || t.reads.empty()) {
             continue;
         }
@@ -99,7 +99,7 @@ TESSERA_INLINE bool verifier::gradients() {
 TESSERA_INLINE bool verifier::slices_fit(const task& t) {
     for (const std::vector<int>* list : {&t.reads, &t.writes}) {
         for (int k : *list) {
-            const tile& x = p_.tiles[at(k)];
+            const tile& x = p_.tiles[to_size(k)];
             if (x.slices > 1 && (x.slice != t.params().slice || x.slices != t.params().slices)) {
                 return refuse(&t, "a task touches another slice than its own");
             }
@@ -110,12 +110,12 @@ TESSERA_INLINE bool verifier::slices_fit(const task& t) {
 
 /// Notes that a slice of a tile now holds the sum of some contributions.
 TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<int>& sum) {
-    const tile& x = p_.tiles[at(which)];
+    const tile& x = p_.tiles[to_size(which)];
     if (x.kind != tile_kind::parameter_gradient && x.kind != tile_kind::code) {
         return;
     }
     const interval own = slice_of(x, t);
-    std::vector<pending_sum>& all = pending_[at(p_.root(which))];
+    std::vector<pending_sum>& all = pending_[to_size(p_.root(which))];
     for (pending_sum& h : all) {
         if (h.elements == own) {
             h.parts = sum;
@@ -129,11 +129,11 @@ TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<i
 /// gathered all.
 TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
-        const tile& x = p_.tiles[at(r)];
+        const tile& x = p_.tiles[to_size(r)];
         if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
             continue;
         }
-        const std::vector<pending_sum>& known = pending_[at(p_.root(r))];
+        const std::vector<pending_sum>& known = pending_[to_size(p_.root(r))];
         if (known.empty() && x.kind == tile_kind::code) {
             return refuse(&t, "a task reads a compressed gradient that nothing has written yet");
         }
@@ -163,8 +163,9 @@ TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     const bool again = std::adjacent_find(sum.begin(), sum.end()) != sum.end();
     const bool more = sum.size() > 1 && sum[0] == all_parts;
     const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
-        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].summand < 0 &&
-               pending_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
+        return p_.tiles[to_size(r)].kind == tile_kind::parameter_gradient && p_.tiles[to_size(r)].summand < 0 &&
+               pending_[to_size(p_.root(r))].empty() &&
+               std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
                    return x.kind() == task_kind::compute &&
                           std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
                });

@@ -14,13 +14,14 @@ TESSERA_INLINE bool verifier::results() {
     for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
         for (const result_piece& r : *list) {
             const bool exists =
-                r.tile >= 0 && at(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.steps_per_plan;
-            const tile* x = exists ? &p_.tiles[at(r.tile)] : nullptr;
+                r.tile >= 0 && to_size(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.steps_per_plan;
+            const tile* x = exists ? &p_.tiles[to_size(r.tile)] : nullptr;
             const bool of_parameter = list == &p_.gradients;
-            const bool right =
-                exists && x->device >= 0 && x->tensor == r.tensor && std::max(x->summand, 0) == r.summand &&
-                (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
-                p_.tiles[at(p_.root(r.tile))].keep && x->slices == 1 && !history_[at(p_.root(r.tile))].empty();
+            const bool right = exists && x->device >= 0 && x->tensor == r.tensor &&
+                               std::max(x->summand, 0) == r.summand &&
+                               (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
+                               p_.tiles[to_size(p_.root(r.tile))].keep && x->slices == 1 &&
+                               !history_[to_size(p_.root(r.tile))].empty();
             const bool kind =
                 right && (of_parameter ? x->kind == tile_kind::parameter_gradient && x->summand >= 0
                                        : x->kind == tile_kind::activation || x->kind == tile_kind::gradient);
@@ -28,7 +29,7 @@ TESSERA_INLINE bool verifier::results() {
                 return refuse(nullptr, "a result of tensor " + std::to_string(r.tensor) +
                                            " is listed where it is not, or not kept until the run has ended");
             }
-            listed[at(r.tile)] = 1;
+            listed[to_size(r.tile)] = 1;
         }
     }
     for (int step = 0; step < p_.steps_per_plan; ++step) {
@@ -64,7 +65,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
     std::vector<std::uint64_t> listed;
     bool whole_input = true;
     for (const result_piece& r : p_.results) {
-        const tile& x = p_.tiles[at(r.tile)];
+        const tile& x = p_.tiles[to_size(r.tile)];
         if (r.tensor == tensor && x.kind == kind && r.step == step) {
             listed.push_back(number_of(x.region, static_cast<std::uint64_t>(r.summand)));
             whole_input = whole_input && x.region == whole(g_.tensors[tensor].extents);
@@ -82,7 +83,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
         x.micro_batch = m;
         const piece_range all = pieces_of(piece_key(x));
         for (std::size_t i = all.begin; i < all.end; ++i) {
-            const tile& piece = p_.tiles[at(pieces_[i].tile)];
+            const tile& piece = p_.tiles[to_size(pieces_[i].tile)];
             made.push_back(number_of(piece.region, static_cast<std::uint64_t>(piece.summand)));
         }
     }
@@ -116,13 +117,13 @@ TESSERA_INLINE bool verifier::updates() {
     if (p_.kind != run_kind::training) {
         return true;
     }
-    std::vector<int> follows(at(g_.parameter_count), -1); // by running statistics: the operator that moves them
+    std::vector<int> follows(to_size(g_.parameter_count), -1); // by running statistics: the operator that moves them
     for (int op = 0; op < g_.op_count; ++op) {
         const int state = desc(op).running_state();
         if (state < 0) {
             continue;
         }
-        int& first = follows[at(g_.ops[op].parameters[desc(op).operands[state].slot])];
+        int& first = follows[to_size(g_.ops[op].parameters[desc(op).operands[state].slot])];
         if (first >= 0) {
             return refuse(nullptr, path_of(g_, op) + " shares the running statistics of " + path_of(g_, first) +
                                        ", and in a training they follow one operator; give each its own, or share "
@@ -130,13 +131,13 @@ TESSERA_INLINE bool verifier::updates() {
         }
         first = op;
     }
-    std::vector<char> moves(at(g_.parameter_count), 0);
+    std::vector<char> moves(to_size(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
-        moves[at(i)] = g_.parameters[i].state ? 1 : 0;
+        moves[to_size(i)] = g_.parameters[i].state ? 1 : 0;
     }
     for (const tile& t : p_.tiles) {
         if (t.kind == tile_kind::parameter_gradient) {
-            moves[at(t.tensor)] = 1;
+            moves[to_size(t.tensor)] = 1;
         }
     }
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
@@ -144,21 +145,21 @@ TESSERA_INLINE bool verifier::updates() {
         if (x.kind != tile_kind::parameter) {
             continue;
         }
-        std::vector<std::vector<interval>> written(at(p_.steps_per_plan));
-        std::vector<std::vector<interval>> averaged(at(p_.steps_per_plan));
+        std::vector<std::vector<interval>> written(to_size(p_.steps_per_plan));
+        std::vector<std::vector<interval>> averaged(to_size(p_.steps_per_plan));
         bool differs = false; // from the other copies
         for (const auto& [writer, a] : history_[i]) {
-            const task& w = p_.tasks[at(writer)];
+            const task& w = p_.tasks[to_size(writer)];
             if (!a.write) {
                 continue;
             }
             if (w.step < 0 || w.step >= p_.steps_per_plan) {
                 return refuse(&w, "there is no such step");
             }
-            (w.kind() == task_kind::average ? averaged : written)[at(w.step)].push_back(a.elements);
+            (w.kind() == task_kind::average ? averaged : written)[to_size(w.step)].push_back(a.elements);
             differs = differs || w.params().scale != 1;
             for (const auto& [reader, b] : history_[i]) {
-                const task& r = p_.tasks[at(reader)];
+                const task& r = p_.tasks[to_size(reader)];
                 if (intersect(a.elements, b.elements).empty()) {
                     continue;
                 }
@@ -187,7 +188,7 @@ TESSERA_INLINE bool verifier::updates() {
         for (int step = 0; step < p_.steps_per_plan && differs; ++step) {
             const bool due =
                 step + 1 == p_.steps_per_plan || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
-            averages = averages && (!due || covers_once(averaged[at(step)], x.elements));
+            averages = averages && (!due || covers_once(averaged[to_size(step)], x.elements));
         }
         if (!averages) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
@@ -196,7 +197,7 @@ TESSERA_INLINE bool verifier::updates() {
         }
         bool good = true;
         for (std::vector<interval>& w : written) {
-            good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
+            good = good && (moves[to_size(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
         }
         if (!good) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
@@ -243,8 +244,8 @@ TESSERA_INLINE bool verifier::collectives() {
         bool alike = true;
         for_each_part(t, [&](const task& one) {
             for (int w : one.writes) {
-                alike = alike && (p_.tiles[at(w)].kind == tile_kind::scalar ||
-                                  p_.tiles[at(w)].elements == p_.tiles[at(one.writes[0])].elements);
+                alike = alike && (p_.tiles[to_size(w)].kind == tile_kind::scalar ||
+                                  p_.tiles[to_size(w)].elements == p_.tiles[to_size(one.writes[0])].elements);
             }
         });
         if (!alike) {
@@ -259,7 +260,7 @@ TESSERA_INLINE bool verifier::collectives() {
     for (const std::vector<int>& list : p_.order) {
         std::size_t last = 0;
         for (int i : list) {
-            const task& t = p_.tasks[at(i)];
+            const task& t = p_.tasks[to_size(i)];
             if (!is_member(t)) {
                 continue;
             }

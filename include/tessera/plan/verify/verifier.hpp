@@ -32,8 +32,6 @@ public:
     verdict run(index_t device_memory, const optimizer* made_for);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     bool refuse(const task* t, const std::string& what);
 
     /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions.
@@ -43,7 +41,7 @@ private:
     /// A tile, or the one that it repeats.
     const tile& origin_of(int t) const;
 
-    const description& desc(int op) const { return descriptions_[at(op)]; }
+    const description& desc(int op) const { return descriptions_[to_size(op)]; }
     bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
     static bool is_backward(pass what);
     /// A count of losses that are not finite.

@@ -20,7 +20,7 @@ TESSERA_INLINE void split_graph::lift(const hanging& h, const double* node, doub
 
 TESSERA_INLINE int split_graph::cheapest(const hanging& h, const double* node, int parent_choice) const {
     const std::size_t others = count(h.parent);
-    const double* cells = &h.cells[at(parent_choice)];
+    const double* cells = &h.cells[to_size(parent_choice)];
     std::size_t best = 0;
     for (std::size_t a = 1; a < count(h.node); ++a) {
         best = node[a] + cells[a * others] < node[best] + cells[best * others] ? a : best;
@@ -55,8 +55,8 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
             most = c < forbidden ? std::max(most, c) : most;
         }
         g.all += static_cast<double>(most);
-        edges_of[at(p.edges[e].from)].push_back(static_cast<int>(e));
-        edges_of[at(p.edges[e].to)].push_back(static_cast<int>(e));
+        edges_of[to_size(p.edges[e].from)].push_back(static_cast<int>(e));
+        edges_of[to_size(p.edges[e].to)].push_back(static_cast<int>(e));
     }
     g.high = std::min(2 * g.all, 140737488355328.0);
     const auto value = [&](std::int64_t c) { return c < forbidden ? at_most(c) : g.high; };
@@ -82,28 +82,28 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
     }
     for (std::size_t next = 0; next < leaves.size(); ++next) {
         const int v = leaves[next];
-        if (degree[at(v)] != 1) {
+        if (degree[to_size(v)] != 1) {
             continue; // its only neighbour went first: a root
         }
-        for (const int e : edges_of[at(v)]) {
-            if (used[at(e)] != 0) {
+        for (const int e : edges_of[to_size(v)]) {
+            if (used[to_size(e)] != 0) {
                 continue;
             }
-            const reduced_edge& edge = p.edges[at(e)];
+            const reduced_edge& edge = p.edges[to_size(e)];
             const int parent = edge.from == v ? edge.to : edge.from;
             split_graph::hanging h{v, parent, {}};
-            const std::size_t mine = p.nodes[at(v)].costs.size(), others = p.nodes[at(parent)].costs.size();
+            const std::size_t mine = p.nodes[to_size(v)].costs.size(), others = p.nodes[to_size(parent)].costs.size();
             for (std::size_t a = 0; a < mine; ++a) {
                 for (std::size_t b = 0; b < others; ++b) {
                     h.cells.push_back(value(edge.cells[edge.from == v ? a * others + b : b * mine + a]));
                 }
             }
-            used[at(e)] = 1;
-            gone[at(v)] = 1;
-            degree[at(v)] = 0;
-            g.tree_of[at(v)] = static_cast<int>(g.trees.size());
+            used[to_size(e)] = 1;
+            gone[to_size(v)] = 1;
+            degree[to_size(v)] = 0;
+            g.tree_of[to_size(v)] = static_cast<int>(g.trees.size());
             g.trees.push_back(std::move(h));
-            if (--degree[at(parent)] == 1) {
+            if (--degree[to_size(parent)] == 1) {
                 leaves.push_back(parent);
             }
         }
@@ -120,7 +120,8 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
         const reduced_edge& edge = p.edges[e];
         const bool turned = edge.from > edge.to;
         split_graph::link k{std::min(edge.from, edge.to), std::max(edge.from, edge.to), {}, {}};
-        const std::size_t rows = p.nodes[at(edge.from)].costs.size(), columns = p.nodes[at(edge.to)].costs.size();
+        const std::size_t rows = p.nodes[to_size(edge.from)].costs.size(),
+                          columns = p.nodes[to_size(edge.to)].costs.size();
         std::vector<double> as_is, other(edge.cells.size());
         for (const std::int64_t c : edge.cells) {
             as_is.push_back(value(c));
@@ -132,8 +133,8 @@ TESSERA_INLINE split_graph make_split_graph(const reduced_problem& p) {
         }
         k.rows = turned ? other : as_is;
         k.columns = turned ? std::move(as_is) : std::move(other);
-        g.links_of[at(k.from)].push_back(static_cast<int>(g.links.size()));
-        g.links_of[at(k.to)].push_back(static_cast<int>(g.links.size()));
+        g.links_of[to_size(k.from)].push_back(static_cast<int>(g.links.size()));
+        g.links_of[to_size(k.to)].push_back(static_cast<int>(g.links.size()));
         g.links.push_back(std::move(k));
     }
     return g;

@@ -21,10 +21,10 @@ namespace tessera::search::placement::detail {
 TESSERA_INLINE std::vector<char> plain_ends(const cost_graph& g, const graph_order& order) {
     std::vector<char> out(g.nodes.size(), 0);
     for (int v = 0; v < g.count(); ++v) {
-        const cost_node& n = g.nodes[at(v)];
-        const bool source = order.first_in[at(v)] == order.first_in[at(v) + 1];
-        const bool sink = order.first_out[at(v)] == order.first_out[at(v) + 1];
-        out[at(v)] =
+        const cost_node& n = g.nodes[to_size(v)];
+        const bool source = order.first_in[to_size(v)] == order.first_in[to_size(v) + 1];
+        const bool sink = order.first_out[to_size(v)] == order.first_out[to_size(v) + 1];
+        out[to_size(v)] =
             (source != sink) && n.times.front().forward + n.times.front().backward == 0 && n.parameter_bytes == 0 ? 1
                                                                                                                   : 0;
     }
@@ -45,15 +45,15 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
     std::vector<int> number(g.nodes.size(), -1);
     std::vector<int> kept;
     for (const int v : order.order) {
-        if (ends[detail::at(v)] == 0) {
-            number[detail::at(v)] = static_cast<int>(kept.size());
+        if (ends[to_size(v)] == 0) {
+            number[to_size(v)] = static_cast<int>(kept.size());
             kept.push_back(v);
         }
     }
     std::vector<std::pair<int, int>> edges;
     for (const cost_edge& e : g.edges) {
-        if (number[detail::at(e.from)] >= 0 && number[detail::at(e.to)] >= 0) {
-            edges.push_back({number[detail::at(e.from)], number[detail::at(e.to)]});
+        if (number[to_size(e.from)] >= 0 && number[to_size(e.to)] >= 0) {
+            edges.push_back({number[to_size(e.from)], number[to_size(e.to)]});
         }
     }
     pipedream_plan plan;
@@ -74,23 +74,23 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
     }
     detail::pipedream_table t;
     const std::size_t count = sets.count();
-    const std::size_t wide = detail::at(o.machines) + 1;
+    const std::size_t wide = to_size(o.machines) + 1;
     t.seconds.assign(count, 0);
     t.parameters = t.sent = t.seconds;
     for (std::size_t j = 1; j < count; ++j) {
         const downsets::below& b = *sets.begin_below(static_cast<int>(j));
-        const cost_node& n = g.nodes[detail::at(kept[detail::at(b.without)])];
+        const cost_node& n = g.nodes[to_size(kept[to_size(b.without)])];
         const auto ns = static_cast<double>(n.times.front().forward + n.times.front().backward);
-        t.seconds[j] = t.seconds[detail::at(b.set)] + ns * 1e-9;
-        t.parameters[j] = t.parameters[detail::at(b.set)] + static_cast<double>(n.parameter_bytes);
+        t.seconds[j] = t.seconds[to_size(b.set)] + ns * 1e-9;
+        t.parameters[j] = t.parameters[to_size(b.set)] + static_cast<double>(n.parameter_bytes);
         for (std::size_t v = 0; v < kept.size(); ++v) {
             bool leaves = false;
-            for (int k = order.first_out[detail::at(kept[v])]; k < order.first_out[detail::at(kept[v]) + 1]; ++k) {
-                const int w = number[detail::at(g.edges[detail::at(order.out[detail::at(k)])].to)];
+            for (int k = order.first_out[to_size(kept[v])]; k < order.first_out[to_size(kept[v]) + 1]; ++k) {
+                const int w = number[to_size(g.edges[to_size(order.out[to_size(k)])].to)];
                 leaves = leaves || (w >= 0 && !sets.contains(static_cast<int>(j), w));
             }
             const bool inside = sets.contains(static_cast<int>(j), static_cast<int>(v));
-            t.sent[j] += leaves && inside ? static_cast<double>(g.nodes[detail::at(kept[v])].output_bytes) : 0;
+            t.sent[j] += leaves && inside ? static_cast<double>(g.nodes[to_size(kept[v])].output_bytes) : 0;
         }
     }
     t.best.assign(count * wide, std::numeric_limits<double>::infinity());
@@ -105,7 +105,7 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
             const int upper = todo.back();
             todo.pop_back();
             for (const downsets::below* b = sets.begin_below(upper); b != sets.end_below(upper); ++b) {
-                const std::size_t k = detail::at(b->set);
+                const std::size_t k = to_size(b->set);
                 if (seen[k] == static_cast<int>(j)) {
                     continue;
                 }
@@ -117,11 +117,11 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
                     const double stage = pipedream_stage(o, std::max(0.0, t.seconds[j] - t.seconds[k]),
                                                          std::max(0.0, t.parameters[j] - t.parameters[k]), r);
                     for (int before = k == 0 ? 0 : 1; before + r <= o.machines; ++before) {
-                        const double value = std::max({t.best[k * wide + detail::at(before)], moved, stage});
-                        double& best = t.best[j * wide + detail::at(before + r)];
+                        const double value = std::max({t.best[k * wide + to_size(before)], moved, stage});
+                        double& best = t.best[j * wide + to_size(before + r)];
                         if (value < best) {
                             best = value;
-                            t.from[j * wide + detail::at(before + r)] = {b->set, r};
+                            t.from[j * wide + to_size(before + r)] = {b->set, r};
                         }
                     }
                 }
@@ -137,7 +137,7 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
     plan.replicas.clear();
     std::vector<int> stage_back(kept.size(), 0);
     for (int j = sets.full(); j != 0;) {
-        const auto [k, r] = t.from[detail::at(j) * wide + machines];
+        const auto [k, r] = t.from[to_size(j) * wide + machines];
         for (std::size_t v = 0; v < kept.size(); ++v) {
             const int node = static_cast<int>(v);
             if (sets.contains(j, node) && !sets.contains(k, node)) {
@@ -145,27 +145,27 @@ TESSERA_INLINE pipedream_plan plan_pipedream(const cost_graph& g, const pipedrea
             }
         }
         plan.replicas.push_back(r);
-        machines -= detail::at(r);
+        machines -= to_size(r);
         j = k;
     }
     std::reverse(plan.replicas.begin(), plan.replicas.end());
     const int stages = static_cast<int>(plan.replicas.size());
     for (std::size_t v = 0; v < kept.size(); ++v) {
-        plan.stage[detail::at(kept[v])] = stages - 1 - stage_back[v];
+        plan.stage[to_size(kept[v])] = stages - 1 - stage_back[v];
     }
     for (const cost_edge& e : g.edges) { // ends that were left out
-        if (ends[detail::at(e.to)] != 0) {
-            plan.stage[detail::at(e.to)] = std::max(plan.stage[detail::at(e.to)], plan.stage[detail::at(e.from)]);
+        if (ends[to_size(e.to)] != 0) {
+            plan.stage[to_size(e.to)] = std::max(plan.stage[to_size(e.to)], plan.stage[to_size(e.from)]);
         }
     }
     for (int v = 0; v < g.count(); ++v) {
-        const int first = order.first_out[detail::at(v)];
-        if (ends[detail::at(v)] != 0 && first < order.first_out[detail::at(v) + 1]) {
+        const int first = order.first_out[to_size(v)];
+        if (ends[to_size(v)] != 0 && first < order.first_out[to_size(v) + 1]) {
             int earliest = stages - 1;
-            for (int k = first; k < order.first_out[detail::at(v) + 1]; ++k) {
-                earliest = std::min(earliest, plan.stage[detail::at(g.edges[detail::at(order.out[detail::at(k)])].to)]);
+            for (int k = first; k < order.first_out[to_size(v) + 1]; ++k) {
+                earliest = std::min(earliest, plan.stage[to_size(g.edges[to_size(order.out[to_size(k)])].to)]);
             }
-            plan.stage[detail::at(v)] = earliest;
+            plan.stage[to_size(v)] = earliest;
         }
     }
     return plan;
@@ -178,7 +178,7 @@ TESSERA_INLINE split_problem to_split_problem(const cost_graph& g, int accelerat
     p.memory = memory;
     p.accelerators = accelerators;
     for (int v = 0; v < g.count(); ++v) {
-        const cost_node& n = g.nodes[detail::at(v)];
+        const cost_node& n = g.nodes[to_size(v)];
         split_node s;
         s.id = v;
         s.name = n.name;

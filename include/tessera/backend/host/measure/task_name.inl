@@ -31,7 +31,7 @@ namespace tessera::host::detail {
 
 TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                      const format_table& table, const operator_rows& rows, const optimizer& update) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     const auto extents = [](const shape& s) {
         std::string name;
         for (int k = 0; k < s.rank; ++k) {

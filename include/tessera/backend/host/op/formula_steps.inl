@@ -18,7 +18,7 @@ TESSERA_INLINE formula_steps::formula_steps(const expression::formula& f,
         }
     }
     compile(all, roots, attributes_as_floats(of));
-    numbers_.resize(static_cast<std::size_t>(slots_) * stride + 16);
+    numbers_.resize(to_size(slots_) * stride + 16);
     for (const constant& c : constants_) {
         std::fill_n(slot(c.place), most, c.number);
     }
@@ -60,7 +60,7 @@ TESSERA_INLINE float* formula_steps::slot(int place) {
     constexpr std::size_t line = 64;
     const auto begin = reinterpret_cast<std::uintptr_t>(numbers_.data());
     const std::size_t skipped = (line - begin % line) % line / sizeof(float);
-    return numbers_.data() + skipped + static_cast<std::size_t>(place - first_slot) * stride;
+    return numbers_.data() + skipped + to_size(place - first_slot) * stride;
 }
 
 TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
@@ -68,7 +68,7 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
                                            const std::array<float, expression::most_attributes>& attributes) {
     using expression::opcode;
     std::vector<int> order;
-    std::vector<int> place(static_cast<std::size_t>(expression::max_nodes), -1);
+    std::vector<int> place(to_size(expression::max_nodes), -1);
     bool is_given = false;
     std::uint64_t done = 0;
     for (const int root : roots) {
@@ -91,7 +91,7 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
     std::vector<int> uses(place.size(), 0);
     for (const int i : order) {
         for (int p = 0; !is_leaf(i) && p < expression::operands_of(f.nodes.nodes[i].what); ++p) {
-            ++uses[static_cast<std::size_t>(f.nodes.nodes[i].of[p])];
+            ++uses[to_size(f.nodes.nodes[i].of[p])];
         }
     }
     // Steps of nodes; what only the next one takes is a part of it.
@@ -111,31 +111,31 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         planned_step step{kernels::code_of(n.what), i, expression::operands_of(n.what), {n.of[0], n.of[1], n.of[2]}};
         for (int p = 0; p < step.count && step.count == 2; ++p) {
             const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
-            const int made_by = own_step[static_cast<std::size_t>(first)];
+            const int made_by = own_step[to_size(first)];
             const kernels::step_code pair = kernels::pair_of(f.nodes.nodes[first].what, n.what, p == 1);
-            if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
+            if (made_by < 0 || uses[to_size(first)] != 1 || root_of(first) >= 0 ||
                 pair == kernels::step_code::constant ||
-                planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(f.nodes.nodes[first].what)) {
+                planned[to_size(made_by)].what != kernels::code_of(f.nodes.nodes[first].what)) {
                 continue;
             }
-            planned_step& before = planned[static_cast<std::size_t>(made_by)];
+            planned_step& before = planned[to_size(made_by)];
             step = {pair, i, 3, {before.of[0], before.of[1], n.of[1 - p]}};
             before.node = -1;
             break;
         }
-        own_step[static_cast<std::size_t>(i)] = static_cast<int>(planned.size());
+        own_step[to_size(i)] = static_cast<int>(planned.size());
         planned.push_back(step);
     }
     std::vector<int> last_use(place.size(), -1); // the step
     for (std::size_t k = 0; k < planned.size(); ++k) {
         for (int p = 0; planned[k].node >= 0 && p < planned[k].count; ++p) {
-            last_use[static_cast<std::size_t>(planned[k].of[p])] = static_cast<int>(k);
+            last_use[to_size(planned[k].of[p])] = static_cast<int>(k);
         }
     }
     const auto own_slot = [&] { return first_slot + slots_++; };
     for (const int i : order) {
         const expression::node& n = f.nodes.nodes[i];
-        int& to = place[static_cast<std::size_t>(i)];
+        int& to = place[to_size(i)];
         if (is_given && i == f.result) {
             to = f.inputs;
         } else if (n.what == opcode::input) {
@@ -161,14 +161,14 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         kernels::node_step step{x.what, 0, {}};
         for (int p = 0; p < 3; ++p) {
             const int operand = x.of[p < x.count ? p : 0];
-            const auto at = static_cast<std::size_t>(operand);
+            const auto at = to_size(operand);
             step.of[p] = static_cast<std::uint8_t>(place[at]);
             if (!is_leaf(operand) && root_of(operand) < 0 && last_use[at] == static_cast<int>(k)) {
                 free.push_back(place[at]); // a step may write what it reads
                 last_use[at] = -1;
             }
         }
-        int& to = place[static_cast<std::size_t>(x.node)];
+        int& to = place[to_size(x.node)];
         if (const int r = root_of(x.node); r >= 0) {
             to = leaves + r;
         } else if (!free.empty()) {
@@ -181,7 +181,7 @@ TESSERA_INLINE void formula_steps::compile(const expression::formula& f,
         steps_.push_back(step);
     }
     for (int r = 0; r < roots.size(); ++r) { // what is no step's, or is another root's
-        const int from = place[static_cast<std::size_t>(f.root(roots[r]))];
+        const int from = place[to_size(f.root(roots[r]))];
         if (from != leaves + r) {
             const auto place_of_root = static_cast<std::uint8_t>(from);
             steps_.push_back({kernels::code_of(opcode::stop_gradient),
