@@ -32,6 +32,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,7 +56,7 @@ struct work {
 class training : public work {
 public:
     training(ts::graph network, int devices)
-        : network_(static_cast<ts::graph&&>(network)), threads_(devices), backend_(update_),
+        : network_(std::move(network)), threads_(devices), backend_(update_),
           session_(network_.view(), search::data_parallel(network_.view(), devices), devices, update_, {}, backend_,
                    threads_),
           batch_(network_.view()) {}
@@ -144,7 +145,7 @@ private:
 class proposals : public work {
 public:
     proposals(ts::graph network, int devices)
-        : network_(static_cast<ts::graph&&>(network)), on_(ts::machines::p100_nodes(devices / 4)),
+        : network_(std::move(network)), on_(ts::machines::p100_nodes(devices / 4)),
 #ifdef TESSERA_PAIRS_MACHINE_FIRST
           delta_(on_, network_.view(), start(devices)), propose_(on_, network_.view(), single())
 #else

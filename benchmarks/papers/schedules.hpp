@@ -38,7 +38,9 @@ inline void recompute_all(const ts::graph_view& g, ts::strategy& s) {
 inline ts::strategy gpipe(const ts::graph_view& g, const std::vector<int>& stage, int stages, int micro_batches,
                           schedule::rematerialize which = schedule::rematerialize::all, bool recomputes = true) {
     ts::strategy s = search::pipeline(g, stage, schedule_by("gpipe", stages, micro_batches, {}, which));
-    recomputes ? recompute_all(g, s) : void();
+    if (recomputes) {
+        recompute_all(g, s);
+    }
     return s;
 }
 

@@ -75,7 +75,7 @@ struct row {
 inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s,
                     const ts::simulation::task_times& times = {}) {
     const step is = simulated(g, s, on, times);
-    return {name, static_cast<ts::strategy&&>(s), is};
+    return {name, std::move(s), is};
 }
 /// The same of the library's search of a name, by its title.
 inline row row_of(std::string_view search, const ts::graph_view& g, const ts::cluster& on,

@@ -81,7 +81,9 @@ inline index_t least_peak(const ts::plan& p) {
         std::vector<index_t>& mine = change[ts::to_size(x.device)];
         mine[ts::to_size(x.first + 1)] += x.bytes;
         const auto end = ts::to_size(x.last) + 2;
-        end < mine.size() ? void(mine[end] -= x.bytes) : void();
+        if (end < mine.size()) {
+            mine[end] -= x.bytes;
+        }
     }
     index_t most = 0;
     for (const std::vector<index_t>& mine : change) {

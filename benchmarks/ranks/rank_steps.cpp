@@ -92,10 +92,14 @@ bool race(const char* name, ts::index_t batch, int classes, int steps, int block
         for (int k = 0; k < 2 && block >= 0; ++k) {
             seconds[k].push_back(now[k]);
         }
-        block >= 0 ? ratios.push_back(now[0] / now[1]) : void();
+        if (block >= 0) {
+            ratios.push_back(now[0] / now[1]);
+        }
     }
     over.threads().group()->barrier(ts::barrier_point::end_run);
-    first ? done.store(0) : void();
+    if (first) {
+        done.store(0);
+    }
     over.threads().group()->barrier(ts::barrier_point::end_run);
     if (first) {
         for (std::vector<double>* all : {&seconds[0], &seconds[1], &ratios}) {

@@ -54,7 +54,9 @@ inline std::vector<int> unroll(shape_graph& g, int layers, int steps, bool softm
         }
     }
     for (const int x : row) {
-        softmax ? (void)g.node({x}) : void();
+        if (softmax) {
+            (void)g.node({x});
+        }
     }
     return row;
 }

@@ -54,8 +54,12 @@ void curve(const char* name, std::deque<problem>& problems, int updates, int see
             const int number = learner->add(p.graph, p.on);
             for (int i = 1; i <= updates; ++i) {
                 learner->update(number);
-                i == updates / 4 ? cells[0].add(p, learner->best(number)) : void();
-                i == updates / 2 ? cells[1].add(p, learner->best(number)) : void();
+                if (i == updates / 4) {
+                    cells[0].add(p, learner->best(number));
+                }
+                if (i == updates / 2) {
+                    cells[1].add(p, learner->best(number));
+                }
             }
             cells[2].add(p, learner->best(number));
             cells[3].add(p, learner->greedy(number));
@@ -161,7 +165,9 @@ void batches() {
     const tl::family_split split = tl::split_family();
     for (std::size_t i = 0; i < 4; ++i) {
         training.emplace_back(tl::family::image_cells, split.training[i], devices);
-        i < 3 ? void(held_out.emplace_back(tl::family::image_cells, split.held_out[i], devices)) : void();
+        if (i < 3) {
+            held_out.emplace_back(tl::family::image_cells, split.held_out[i], devices);
+        }
     }
     std::printf(
         "| policy | training: best | most likely | held out: most likely | best of %d | %d prices after training | "

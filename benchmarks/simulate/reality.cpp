@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace {
 
@@ -188,7 +189,7 @@ int run(const std::string& name, const std::string& file, const std::string& out
         for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
             memory += p.arena_bytes[d] + p.persistent_bytes[d];
         }
-        group.push_back(static_cast<running&&>(r));
+        group.push_back(std::move(r));
         if (memory > (ts::index_t{10} << 30)) {
             measure();
         }

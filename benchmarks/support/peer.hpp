@@ -240,7 +240,9 @@ private:
     }
     /// Of all ranks the longest.
     double agreed(double ms) {
-        group_ != nullptr ? group_->agree_on_most({&ms, 1}) : void();
+        if (group_ != nullptr) {
+            group_->agree_on_most({&ms, 1});
+        }
         return ms;
     }
 
@@ -301,13 +303,15 @@ inline std::string list_of(const std::vector<double>& values) {
 /// it.
 template <class Next>
 void serve(peer& p, bool answers, Next&& next) {
-    answers
-        ? answer("{\"ready\": true, \"side\": \"tessera\", \"version\": \"0.2.0\", \"settings\": " + p.settings() + "}")
-        : void();
+    if (answers) {
+        answer("{\"ready\": true, \"side\": \"tessera\", \"version\": \"0.2.0\", \"settings\": " + p.settings() + "}");
+    }
     for (std::string line; next(line) && line != "quit";) {
         if (line == "reset") {
             p.reset();
-            answers ? answer("{\"reset\": true}") : void();
+            if (answers) {
+                answer("{\"reset\": true}");
+            }
         } else if (line.rfind("steps ", 0) == 0) {
             const auto count = ts::to_size(to_number("steps", line.substr(6)));
             std::vector<double> ms(count);
@@ -315,7 +319,9 @@ void serve(peer& p, bool answers, Next&& next) {
             for (std::size_t i = 0; i < count; ++i) {
                 ms[i] = p.step(losses[i]);
             }
-            answers ? answer("{\"ms\": " + list_of(ms) + ", \"loss\": " + list_of(losses) + "}") : void();
+            if (answers) {
+                answer("{\"ms\": " + list_of(ms) + ", \"loss\": " + list_of(losses) + "}");
+            }
         } else {
             throw ts::error("tessera: unknown command '" + line + "'; known: steps K, reset, quit");
         }

@@ -31,7 +31,9 @@ template <class Records, class Of, class Takes>
 names said(const Records& all, const Of& of, const Takes& takes) {
     names found;
     for (const auto* r : all) {
-        takes(*r) ? void(found.insert(std::string(of(*r)))) : void();
+        if (takes(*r)) {
+            found.insert(std::string(of(*r)));
+        }
     }
     return found;
 }
@@ -48,9 +50,9 @@ names defined(const std::string& kind) {
         for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
             const std::string key = ".name = \"";
             const std::size_t first = text.find(key, at) + key.size();
-            text.find('{', at) < text.find(';', at)
-                ? void(found.insert(text.substr(first, text.find('"', first) - first)))
-                : void();
+            if (text.find('{', at) < text.find(';', at)) {
+                found.insert(text.substr(first, text.find('"', first) - first));
+            }
         }
     }
     return found;

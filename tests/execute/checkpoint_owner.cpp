@@ -298,8 +298,9 @@ TEST_CASE("killed at random where names cannot be exchanged: a whole checkpoint 
             }
             try {
                 reference_training t(one_device(), how);
-                fs::exists(last) || fs::exists(last + ".replaced") ? void(ts::io::load_checkpoint(t.session, last))
-                                                                   : void();
+                if (fs::exists(last) || fs::exists(last + ".replaced")) {
+                    ts::io::load_checkpoint(t.session, last);
+                }
                 for (;;) {
                     t.step();
                     ts::io::save_checkpoint(t.session, last);

@@ -59,7 +59,9 @@ TEST_CASE("a range of a region's elements is few boxes, in order and without hol
         const auto volume = static_cast<std::uint64_t>(region.volume());
         auto begin = static_cast<ts::index_t>(random() % (volume + 1));
         auto end = static_cast<ts::index_t>(random() % (volume + 1));
-        begin > end ? std::swap(begin, end) : void();
+        if (begin > end) {
+            std::swap(begin, end);
+        }
         ts::index_t at = begin;
         int boxes = 0;
         ts::detail::for_each_box(region, {begin, end}, [&](const ts::box& b, ts::index_t first) {

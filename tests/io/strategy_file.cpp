@@ -169,7 +169,9 @@ TEST_CASE("strategy file: messages that are none") {
     s.sync.messages = {{ts::exchange::server, 0, {{1, 0, 1}}}};
     s.sync.messages.push_back({ts::exchange::sliced, 0, {}}); // with every other gradient
     for (int p = 0; p < g.parameter_count; ++p) {
-        p != 1 ? s.sync.messages[1].slices.push_back({p, 0, 1}) : void();
+        if (p != 1) {
+            s.sync.messages[1].slices.push_back({p, 0, 1});
+        }
     }
     s.sync.sum_at = ts::sync_time::after_backward;
     const std::string good = io::to_text(io::to_json(g, s, 1));

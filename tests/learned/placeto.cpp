@@ -109,7 +109,9 @@ std::vector<double> by_hand(policy_type& policy, int graph, const tl::placement_
                         add(sum, layers[first + 1](layers[first](now[other], true), true));
                     }
                 }
-                any ? add(next[v], layers[first + 3](layers[first + 2](sum, true), true)) : void();
+                if (any) {
+                    add(next[v], layers[first + 3](layers[first + 2](sum, true), true));
+                }
             }
             now = next;
         }

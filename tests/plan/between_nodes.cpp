@@ -154,11 +154,15 @@ private:
         for (const ts::wait_for& w : t.waits) {
             for (int k = 0; k < w.count; ++k) {
                 const int writer = s_.p.order[ts::to_size(w.list)][ts::to_size(k)];
-                pending_.count(writer) > 0 ? take(writer, i) : void();
+                if (pending_.count(writer) > 0) {
+                    take(writer, i);
+                }
             }
         }
         for (const int a : t.after) {
-            pending_.count(a) > 0 ? take(a, i) : void();
+            if (pending_.count(a) > 0) {
+                take(a, i);
+            }
         }
     }
 
@@ -326,7 +330,9 @@ TEST_CASE("the elements of a box are those of its indices") {
                 rest /= tile.dim[d].size();
                 inside = inside && part.dim[d].begin <= index && index < part.dim[d].end;
             }
-            inside ? void(expected.insert(e)) : void();
+            if (inside) {
+                expected.insert(e);
+            }
         }
         std::set<index_t> found;
         for (const ts::interval& x : ts::detail::elements_of(part, tile)) {

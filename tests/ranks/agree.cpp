@@ -227,7 +227,9 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
     times_of_tasks(mpi, devices);
     refine<test_networks::mlp::network>(mpi, devices, 16, -1, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    mpi.rank() == 0 ? void(std::filesystem::remove_all(folder)) : void();
+    if (mpi.rank() == 0) {
+        std::filesystem::remove_all(folder);
+    }
     if (mpi.rank() == 0 && wrong == 0) {
         std::printf("%d ranks of %s devices agree\n", mpi.size(), argv[1]);
     }

@@ -21,6 +21,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -273,7 +274,7 @@ TEST_CASE("compressed gradients: where all elements are sent they are the number
             const int devices = 2 + number % 3;
             pipeline_case p = random_pipeline(g, devices, 9000 + static_cast<std::uint64_t>(number), seen);
             ts::strategy s = i == 0 ? data_parallel(g, std::min(devices, static_cast<int>(g.tensors[0].extents[0])))
-                                    : static_cast<ts::strategy&&>(p.how);
+                                    : std::move(p.how);
             s.sync = ts::schedule::top_k_gradients(ts::schedule::gradients_of(g), 1, {2400, 500});
             s.sync.sum_at = number % 4 == 1 ? ts::sync_time::after_backward : ts::sync_time::ready;
             s.sync.update_at = number % 4 == 2 ? ts::sync_time::after_backward : ts::sync_time::ready;

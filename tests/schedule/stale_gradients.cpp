@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -135,7 +136,7 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
         for (int i = 0; i < 8; ++i) {
             const int devices = 1 + i % 4;
             pipeline_case p = random_pipeline(g, devices, static_cast<std::uint64_t>(500 + 10 * staleness + i), seen);
-            ts::strategy s = i < 4 ? data_parallel(g, devices) : static_cast<ts::strategy&&>(p.how);
+            ts::strategy s = i < 4 ? data_parallel(g, devices) : std::move(p.how);
             s.parameters_on = -1;
             s.sync = stale(g, staleness);
             for (ts::message& m : s.sync.messages) {

@@ -239,7 +239,9 @@ TEST_CASE("simulate: what a GPU sums, updates and copies beside its computation 
                 bool has = false;
                 for (const sim::lane_use& u : a.lanes) {
                     has = has || u.lane == engine;
-                    u.lane == engine ? taken.push_back({when.start[i], when.start[i] + u.busy}) : void();
+                    if (u.lane == engine) {
+                        taken.push_back({when.start[i], when.start[i] + u.busy});
+                    }
                     updates += u.lane == engine && first.kind() == ts::task_kind::update ? 1 : 0;
                 }
                 REQUIRE((has || a.device != d));

@@ -8,13 +8,14 @@
 #include "tessera/execute/session.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace test_support {
 
 class emulated_backend {
 public:
     emulated_backend(const ts::optimizer& update, std::vector<int> gpus, bool fuse = true)
-        : options_{static_cast<std::vector<int>&&>(gpus), update, fuse} {
+        : options_{std::move(gpus), update, fuse} {
         algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
     }
 

@@ -824,7 +824,9 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
     auto* gone = reinterpret_cast<cuda_fake::communicator*>(c);
     cuda_fake::here().connecting.erase(gone);
     gone->all->aborted = true;
-    gone->all->post != nullptr ? gone->all->post->lose_name() : void();
+    if (gone->all->post != nullptr) {
+        gone->all->post->lose_name();
+    }
     cuda_fake::here().ended.emplace_back(gone);
     return ncclSuccess;
 }

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace cuda_fake {
 
@@ -307,7 +308,7 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) 
         return cudaErrorInvalidResourceHandle;
     }
     entry e;
-    e.work = static_cast<std::function<void()>&&>(work);
+    e.work = std::move(work);
     e.cost = cost;
     if (capturing != nullptr) {
         if (!capturing->has(to)) {
@@ -316,7 +317,7 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) 
         capturing->entries.push_back({to, e});
         return cudaSuccess;
     }
-    to->queue.push_back(static_cast<entry&&>(e));
+    to->queue.push_back(std::move(e));
     return cudaSuccess;
 }
 
@@ -602,7 +603,9 @@ private:
         for (const exchange_call& c : own) {
             const int mine = c.owner->rank;
             if (c.what == kind::send) {
-                is_elsewhere(c.peer) ? void(mail_.send(whole_->post->ring(mine, c.peer), 1, c.from, c.bytes)) : void();
+                if (is_elsewhere(c.peer)) {
+                    mail_.send(whole_->post->ring(mine, c.peer), 1, c.from, c.bytes);
+                }
                 continue;
             }
             if (c.what == kind::receive) {

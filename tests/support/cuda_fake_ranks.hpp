@@ -65,7 +65,9 @@ public:
         void* const memory = fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_)) == 0
                                  ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                                  : MAP_FAILED;
-        fd >= 0 ? void(close(fd)) : void();
+        if (fd >= 0) {
+            close(fd);
+        }
         if (memory == MAP_FAILED) {
             throw tessera::error("no shared memory for a make-believe communicator");
         }

@@ -74,7 +74,9 @@ private:
                     changed = changed || (k == which && !(theirs == field));
                 }
                 if constexpr (!std::is_array_v<Field>) {
-                    k == which&& changed ? void(field = theirs) : void();
+                    if (k == which && changed) {
+                        field = theirs;
+                    }
                 }
             }
             ++k;
@@ -165,7 +167,9 @@ inline std::string damage_a_field(ts::plan& p, random& pick) {
         const std::string kind = ts::to_text(t.kind());
         std::vector<const ts::task*> alike; // of its kind
         for (const ts::task& x : before.tasks) {
-            x.kind() == t.kind() ? alike.push_back(&x) : void();
+            if (x.kind() == t.kind()) {
+                alike.push_back(&x);
+            }
         }
         const ts::task& other = pick(3) == 0 ? one(before.tasks) : *one(alike);
         const std::string what = damager.any_field_of(t, other);

@@ -105,7 +105,9 @@ inline std::vector<scheduled> all_schedules(int devices, int micro_batches) {
     };
     for (const schedule::schedule_record* r : schedule::library_schedules) {
         add(*r, micro_batches, "", false);
-        r->mirrors ? add(*r, 2, ", 2 micro-batches", false) : void();
+        if (r->mirrors) {
+            add(*r, 2, ", 2 micro-batches", false);
+        }
     }
     add(schedule::schedule_named("gpipe"), micro_batches, ", re-materialization", true);
     return all;

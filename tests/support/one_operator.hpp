@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace test_support {
 
@@ -85,7 +86,7 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
             .apply(whole_parameter.data(), part.data(), true, ts::reducer::none);
         backend.from_plain(e.what, part.data(), store.address(e));
     }
-    ts::executor<Backend> run(backend, threads, g, static_cast<ts::plan&&>(p), store);
+    ts::executor<Backend> run(backend, threads, g, std::move(p), store);
     ts::run_state state;
     state.seed = 5;
     state.learning_rate = update.rate;

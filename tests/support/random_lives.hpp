@@ -248,12 +248,17 @@ private:
         case life_event::predict_layers:
             return predict(e);
         case life_event::prune:
-            return e.number >= 0 ? ts::prune(s, e.number, e.fraction) : void();
+            if (e.number >= 0) {
+                ts::prune(s, e.number, e.fraction);
+            }
+            return;
         case life_event::averages:
             return s.use_ema(!s.uses_ema());
         case life_event::reload: {
             const bool averages = s.uses_ema();
-            averages ? s.use_ema(false) : void();
+            if (averages) {
+                s.use_ema(false);
+            }
             ts::io::save_checkpoint(s, folder_);
             ++loads_;
             begin();

@@ -35,7 +35,7 @@ std::vector<one_case> cases() {
         o.update = update;
         o.kind = kind;
         o.keep_gradients = keep;
-        all.push_back({static_cast<ts::graph&&>(g), o});
+        all.push_back({std::move(g), o});
     };
     const ts::optimizer momentum(ts::sgd{.momentum = 0.9F});
     const ts::optimizer clipped(ts::sgd{.momentum = 0.9F}, 1.0F);
@@ -253,7 +253,9 @@ TEST_CASE("ranks are in the order of GPUs where no slice goes with one, so that 
     const auto hold = [&](const ts::strategy& s, int devices) {
         for (const bool turned : {false, true}) {
             std::vector<int> gpus = gpu_placement(devices, 1); // the last GPU first
-            turned ? std::reverse(gpus.begin(), gpus.end()) : void();
+            if (turned) {
+                std::reverse(gpus.begin(), gpus.end());
+            }
             const listed x = make_listed(g.view(), s, devices, gpus, {});
             CHECK(list_checker(x).run() == "");
             for (const ts::cuda::call& c : x.list.calls) {
@@ -550,7 +552,9 @@ TEST_CASE("a task that does not count its loss, or changes something by less tha
             }
             is_refused(t, -1);
             for (const int count : own) { // of one device, or of another
-                t.nonfinite_count != count ? is_refused(t, count) : void();
+                if (t.nonfinite_count != count) {
+                    is_refused(t, count);
+                }
             }
         }
     }

@@ -136,7 +136,9 @@ TEST_CASE("the largest logits of random pieces are those of the whole, of equal 
                 for (const ts::interval part : {ts::interval{b.dim[d].begin, at}, ts::interval{at, b.dim[d].end}}) {
                     ts::box x = b;
                     x.dim[d] = part;
-                    x.volume() > 0 ? next.push_back(x) : void();
+                    if (x.volume() > 0) {
+                        next.push_back(x);
+                    }
                 }
             }
             pieces = next;

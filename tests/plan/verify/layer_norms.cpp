@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -27,7 +28,7 @@ struct subject {
 };
 
 subject made(ts::graph network, const ts::strategy& s, int devices, const ts::optimizer& update) {
-    subject x{static_cast<ts::graph&&>(network), update, {}};
+    subject x{std::move(network), update, {}};
     ts::lower_options o;
     o.update = update;
     x.p = test_support::planned(x.network.view(), s, devices, o);

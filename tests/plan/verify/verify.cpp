@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -30,7 +31,7 @@ struct subject {
 
 subject planned(ts::graph network, int devices, std::uint64_t seed) {
     test_support::coverage seen;
-    subject s{static_cast<ts::graph&&>(network), devices, {}};
+    subject s{std::move(network), devices, {}};
     const ts::strategy strategy = test_support::random_strategy(s.network.view(), devices, seed, seen);
     ts::lower_options o;
     o.update =
@@ -343,7 +344,7 @@ TEST_CASE("a task that changes streams is refused exactly where nothing else ord
 TEST_CASE("streams that do not fit together are refused by name") {
     namespace n = test_networks;
     ts::graph g = ts::describe<n::mlp::network>(6);
-    const subject s = planned(static_cast<ts::graph&&>(g), 3, 1);
+    const subject s = planned(std::move(g), 3, 1);
     REQUIRE(s.p.streams == 2);
     REQUIRE(verdict_of(s, s.p) == "");
     ts::plan p = s.p;

@@ -115,7 +115,9 @@ TEST_CASE("hand-designed strategies: what a parameter with many users ties toget
             std::vector<int> places;
             for (int op = 0; op < g.op_count; ++op) {
                 for (const int used : g.ops[op].parameters) {
-                    used == p ? places.push_back(s.ops[ts::to_size(op)].start) : void();
+                    if (used == p) {
+                        places.push_back(s.ops[ts::to_size(op)].start);
+                    }
                 }
             }
             const bool together =

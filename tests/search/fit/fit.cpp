@@ -113,7 +113,9 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                         schedule::settings x{which, workers, m};
                         const bool gems = x.which == &schedule::gems_record;
                         const bool two = gems || x.which == &schedule::chimera_record;
-                        gems ? x.options.set("parts", parts) : void();
+                        if (gems) {
+                            x.options.set("parts", parts);
+                        }
                         const bool wanted =
                             std::find(o.schedules.begin(), o.schedules.end(), x.which) != o.schedules.end();
                         if (used % workers != 0 || !wanted || (parts > 1 && !gems) || (two && used < devices) ||

@@ -17,7 +17,9 @@ sp::split_problem chain(int nodes, int accelerators, double cost) {
     p.accelerators = accelerators;
     for (int v = 0; v < nodes; ++v) {
         p.nodes.push_back({.id = v, .cpu_time = 10, .accelerator_time = 1, .size = 1, .output_cost = cost});
-        v > 0 ? p.edges.push_back({v - 1, v}) : void();
+        if (v > 0) {
+            p.edges.push_back({v - 1, v});
+        }
     }
     return p;
 }

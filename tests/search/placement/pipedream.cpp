@@ -55,7 +55,9 @@ double try_all_plans(const sp::cost_graph& g, const sp::pipedream_options& o) {
             for (const int x : r) {
                 sum += x;
             }
-            sum <= o.machines && (o.replicate || sum == stages) ? shares.push_back(r) : void();
+            if (sum <= o.machines && (o.replicate || sum == stages)) {
+                shares.push_back(r);
+            }
             std::size_t i = 0;
             while (i < r.size() && ++r[i] > o.machines) {
                 r[i++] = 1;
@@ -110,7 +112,9 @@ TEST_CASE("layers with few parameters are replicated, a layer of parameters is a
     g.name = "convolutions and a large layer";
     for (int v = 0; v < 8; ++v) {
         g.nodes.push_back({"n" + std::to_string(v), {{1'000'000, 2'000'000}}, 1000, 1000, 0, -1});
-        v > 0 ? g.edges.push_back({v - 1, v, 1000}) : void();
+        if (v > 0) {
+            g.edges.push_back({v - 1, v, 1000});
+        }
     }
     g.nodes.back().parameter_bytes = 500'000'000;
     const sp::pipedream_plan plan = sp::plan_pipedream(g, {.machines = 8, .bytes_per_second = 1e9});

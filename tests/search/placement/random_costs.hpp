@@ -105,7 +105,9 @@ public:
             const std::string writer = std::to_string(e.from);
             if (place(e.from) == place(e.to)) {
                 items_["f" + reader].after.push_back("f" + writer);
-                g.backward ? items_["b" + writer].after.push_back("b" + reader) : void();
+                if (g.backward) {
+                    items_["b" + writer].after.push_back("b" + reader);
+                }
                 continue;
             }
             const std::string copy = writer + "." + std::to_string(place(e.to));
@@ -181,7 +183,9 @@ private:
                     ready = b.start >= 0 && ready >= 0 && b.done <= now ? std::max(ready, b.done) : -1;
                 }
                 i.ready = ready;
-                i.start < 0 && ready >= 0 ? queue.push_back({{ready, i.number}, &i}) : void();
+                if (i.start < 0 && ready >= 0) {
+                    queue.push_back({{ready, i.number}, &i});
+                }
             }
             std::sort(queue.begin(), queue.end());
             std::map<int, bool> wanted;

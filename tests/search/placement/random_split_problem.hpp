@@ -48,7 +48,9 @@ inline sp::split_problem random_problem(std::mt19937& random, const problem_kind
     std::vector<std::pair<int, int>> between;
     for (int v = 0; v < forward; ++v) {
         for (int w = v + 1; w < forward; ++w) {
-            below(3) == 0 ? between.push_back({v, w}) : void();
+            if (below(3) == 0) {
+                between.push_back({v, w});
+            }
         }
     }
     std::vector<int> mate(tessera::to_size(forward), -1);
@@ -63,11 +65,15 @@ inline sp::split_problem random_problem(std::mt19937& random, const problem_kind
         p.edges.push_back({v, w});
         const int a = mate[tessera::to_size(w)];
         const int b = mate[tessera::to_size(v)];
-        a >= 0 && b >= 0 ? p.edges.push_back({a, b}) : void();
+        if (a >= 0 && b >= 0) {
+            p.edges.push_back({a, b});
+        }
     }
     for (int v = 0; v < forward; ++v) {
         const int w = mate[tessera::to_size(v)];
-        w >= 0 && below(2) == 0 ? p.edges.push_back({v, w}) : void();
+        if (w >= 0 && below(2) == 0) {
+            p.edges.push_back({v, w});
+        }
     }
     p.memory = below(2) == 0 ? 1e6 : 1 + total * (40 + below(80)) / (100 * p.accelerators);
     return p;

@@ -176,7 +176,9 @@ TEST_CASE("a cut of two cliques joined by one edge is that edge, and parts are b
             for (int v = 0; v < size; ++v) {
                 for (int k = 0; k < 12; ++k) {
                     const int w = below(random, size);
-                    v != w ? g.join(2 * v + side, 2 * w + side, 1) : void(); // numbers tell nothing
+                    if (v != w) {
+                        g.join(2 * v + side, 2 * w + side, 1); // numbers tell nothing
+                    }
                 }
             }
         }
@@ -190,8 +192,12 @@ TEST_CASE("a cut of two cliques joined by one edge is that edge, and parts are b
     grid.weight.assign(576, 1);
     grid.near.resize(576);
     for (int v = 0; v < 576; ++v) {
-        v % 24 < 23 ? grid.join(v, v + 1, 1) : void();
-        v < 552 ? grid.join(v, v + 24, 1) : void();
+        if (v % 24 < 23) {
+            grid.join(v, v + 1, 1);
+        }
+        if (v < 552) {
+            grid.join(v, v + 24, 1);
+        }
     }
     const std::vector<int> part = sp::partition(grid, 4);
     CHECK(sp::cut_weight(grid, part) < 70);
@@ -212,7 +218,9 @@ TEST_CASE("chain groups never wait for each other in a circle, and are as few as
         for (const sp::cost_edge& x : g.edges) {
             const int a = groups.of[tessera::to_size(x.from)];
             const int b = groups.of[tessera::to_size(x.to)];
-            a != b ? contracted.edges.push_back({a, b, 0}) : void();
+            if (a != b) {
+                contracted.edges.push_back({a, b, 0});
+            }
         }
         CHECK_NOTHROW((void)sp::graph_order{contracted});
     }
@@ -220,7 +228,9 @@ TEST_CASE("chain groups never wait for each other in a circle, and are as few as
     line.name = "line";
     for (int v = 0; v < 50; ++v) {
         line.nodes.push_back({"n", {{1, 1}}, 1, v % 5 == 0 ? 8 : 0, 0, -1});
-        v > 0 ? line.edges.push_back({v - 1, v, 1}) : void();
+        if (v > 0) {
+            line.edges.push_back({v - 1, v, 1});
+        }
     }
     CHECK(sp::chain_groups(line, sp::graph_order(line), 7).count == 7);
     CHECK(sp::colocated_groups(line, sp::graph_order(line)).count == 10); // one for every layer with parameters

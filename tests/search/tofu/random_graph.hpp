@@ -62,7 +62,9 @@ public:
             }
             std::vector<int> alike;
             for (const int t : tensors_) {
-                grow_.tensors[t].extents == grow_.tensors[x].extents ? alike.push_back(t) : void();
+                if (grow_.tensors[t].extents == grow_.tensors[x].extents) {
+                    alike.push_back(t);
+                }
             }
             if (kind == 3 && alike.size() > 1) {
                 add(ts::op_attributes{.kind = ts::op_kind::add},

@@ -175,7 +175,7 @@ TESSERA_INLINE bool verifier::races() {
             return refuse(nullptr, "a result on device " + std::to_string(p_.tiles[t].device) + " is never produced");
         }
     }
-    history_ = static_cast<decltype(history_)&&>(all);
+    history_ = std::move(all);
     return true;
 }
 

@@ -74,7 +74,10 @@ TESSERA_INLINE std::vector<int> split_blocks::components(int nodes, const std::v
     std::vector<char> seen(to_size(nodes), 0);
     std::vector<std::pair<int, std::size_t>> stack;
     for (int root = nodes - 1; root >= 0; --root) {
-        for (seen[to_size(root)] == 0 ? stack.push_back({root, 0}) : void(); !stack.empty();) {
+        if (seen[to_size(root)] == 0) {
+            stack.push_back({root, 0});
+        }
+        while (!stack.empty()) {
             const int v = stack.back().first;
             seen[to_size(v)] = 1;
             if (stack.back().second == out[to_size(v)].size()) {
