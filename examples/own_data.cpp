@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of one's own: any range whose elements have `inputs`, `labels` and `size`. Here two spirals in the plane, told apart by a small
-// network under a step decay of the learning rate.
+// Data of one's own: any range whose elements have `inputs`, `labels` and `size`. Here two spirals in the plane, told
+// apart by a small network under a step decay of the learning rate.
 #include "examples/output.hpp"
 
 #include <tessera/host.hpp>

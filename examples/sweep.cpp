@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations composed with range-v3: every combination of batch size and splits of two layers, predicted on four GPUs, the fastest printed; and batches of a
-// data set in groups, with the learning rate that each step takes. Nothing is trained.
+// Enumerations composed with range-v3: every combination of batch size and splits of two layers, predicted on four
+// GPUs, the fastest printed; and batches of a data set in groups, with the learning rate that each step takes. Nothing
+// is trained.
 #include "examples/output.hpp"
 
 #include <tessera/io/data/range_v3.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text as a language model reads it: a vocabulary of it in a file, windows of tokens with the tokens that come next, batches made ahead.
+// A text as a language model reads it: a vocabulary of it in a file, windows of tokens with the tokens that come next,
+// batches made ahead.
 // Usage: text_data [TOKENS [VOCABULARY_FILE]]
 #include "examples/output.hpp"
 #include "examples/texts.hpp"

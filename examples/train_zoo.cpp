@@ -39,8 +39,8 @@ struct resnext
                      networks::resnext_layers::stage<2, 1, 64, 128, 4, 2>,
                      networks::resnext_layers::stage<3, 1, 128, 256, 4, 2>, ts::global_average_pool,
                      networks::resnext_layers::classes<10>, ts::cross_entropy> {};
-/// Behind convolutions of stride 2, which small sets of pictures train faster with than with patches (Xiao et al., "Early Convolutions Help Transformers See
-/// Better", NeurIPS 2021).
+/// Behind convolutions of stride 2, which small sets of pictures train faster with than with patches (Xiao et al.,
+/// "Early Convolutions Help Transformers See Better", NeurIPS 2021).
 struct enter : ts::conv2d<32, ts::window<3>, ts::stride<2>, ts::padding<1>, ts::no_bias> {};
 struct enter_norm : ts::batch_norm<> {};
 struct halve : ts::conv2d<64, ts::window<3>, ts::stride<2>, ts::padding<1>, ts::no_bias> {};
@@ -68,7 +68,8 @@ settings with_defaults(settings s, const settings& usual) {
     return s;
 }
 
-/// Trains with AdamW, whose rate rises over a twentieth of the steps and falls along a cosine, and says so; `Net` under data parallelism.
+/// Trains with AdamW, whose rate rises over a twentieth of the steps and falls along a cosine, and says so; `Net` under
+/// data parallelism.
 template <class Net>
 class training {
 public:

@@ -15,11 +15,12 @@ namespace {
 /// How much there is to order in the plan of a strategy.
 struct plan_size {
     double devices = 0;
-    /// A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered compares a clock with a
-    /// place for each device of the plan.
+    /// A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered
+    /// compares a clock with a place for each device of the plan.
     double joined = 0;
     double tasks = 0;
-    /// Pairs of results of a device: each is compared with those that had its memory before, most of them where there are many micro-batches.
+    /// Pairs of results of a device: each is compared with those that had its memory before, most of them where there
+    /// are many micro-batches.
     double pairs() const { return tasks * tasks / devices; }
     double clock_bytes() const { return 8 * tasks * devices; }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/limits.md is made of the constants that the code has; limits that stand inside a function are tried from both sides.
+// docs/limits.md is made of the constants that the code has; limits that stand inside a function are tried from both
+// sides.
 #include "docs/page.hpp"
 
 #include "fuzz/bounds.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One list of searches, one of schedules, one of policies: docs/searches.md is made of them, the planner shows them, refine(), fit(), MCMC, the comparison
-// with baselines and the benchmarks take theirs from them, and no record of the library's sources is missing in them.
+// One list of searches, one of schedules, one of policies: docs/searches.md is made of them, the planner shows them,
+// refine(), fit(), MCMC, the comparison with baselines and the benchmarks take theirs from them, and no record of the
+// library's sources is missing in them.
 #include "docs/page.hpp"
 #include "examples/plan/lists.cpp" // what the planner lists
 #include "support/every_schedule.hpp"

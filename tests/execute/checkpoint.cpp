@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints (io/files/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other
-// strategies start from the same numbers; damage is refused.
+// Checkpoints (io/files/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit;
+// other strategies start from the same numbers; damage is refused.
 #include "tessera/io/files/checkpoint.hpp"
 #include "support/kept_training.hpp"
 #include "support/planned.hpp"

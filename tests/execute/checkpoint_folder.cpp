@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of checkpoints (io/files/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that is
-// whole loaded.
+// A folder of checkpoints (io/files/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that
+// is whole loaded.
 #include "tessera/io/files/checkpoint_folder.hpp"
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"

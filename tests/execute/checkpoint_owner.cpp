@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What savers and saves of checkpoints remove (io/files/checkpoint_owner.hpp): what they made, nothing else and through no
-// link; that a folder has one saver; and file systems that cannot exchange two names.
+// What savers and saves of checkpoints remove (io/files/checkpoint_owner.hpp): what they made, nothing else and through
+// no link; that a folder has one saver; and file systems that cannot exchange two names.
 #include "support/kept_training.hpp"
 #include "support/no_exchange.hpp"
 #include "support/refusal.hpp"

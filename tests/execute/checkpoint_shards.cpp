@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints whose tensors lie in boxes over several files (io/files/checkpoint_layout.hpp): what a device holds its own
-// process writes; any strategy reads it.
+// Checkpoints whose tensors lie in boxes over several files (io/files/checkpoint_layout.hpp): what a device holds its
+// own process writes; any strategy reads it.
 #include "tessera/io/files/checkpoint_layout.hpp"
 
 #include "support/kept_training.hpp"

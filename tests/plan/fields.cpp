@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of fields of a plan, of its tiles and of its tasks: whole, and followed by the hash, by what a task does for
-// one of its parameters and by tasks that run by themselves.
+// The lists of fields of a plan, of its tiles and of its tasks: whole, and followed by the hash, by what a task does
+// for one of its parameters and by tasks that run by themselves.
 #include "support/random_damage.hpp"
 
 #include "tessera/plan/isolate.hpp"

@@ -69,7 +69,8 @@ TEST_CASE("simulate: one device takes the sum of its tasks' times, whether it co
         CHECK(t.device_busy[0] == (in_turn ? sum : compute + copies));
         if (in_turn) {
             CHECK(t.makespan == sum);
-            // updates share the engine with the computation; only that they start hides behind it, but for the last two's
+            // updates share the engine with the computation; only that they start hides behind it, but for the last
+            // two's
         } else {
             CHECK(t.makespan > sum - starts);
             CHECK(t.makespan <= sum - starts + 2 * 50);

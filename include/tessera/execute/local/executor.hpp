@@ -100,8 +100,8 @@ public:
         }
     }
     /// The same as run(states) with the clock read around every task, some 50 ns each. (Of a backend that queues its
-    /// tasks: when their calls start and end.) What a queue does after the run is written down until finish(), for which
-    /// `measured` must be there.
+    /// tasks: when their calls start and end.) What a queue does after the run is written down until finish(), for
+    /// which `measured` must be there.
     void run(std::span<const run_state> states, simulation::timeline& measured) {
         spans_.begin(plan_, tasks_.sizes(), group(), measured);
         run_all<true>(states, &measured);

@@ -105,7 +105,7 @@ public:
         uses_ema_ = !uses_ema_;
     }
 
-    // ---- a parameter (`state` -1), or what the optimizer keeps of it --------------------------------------------------
+    // ---- a parameter (`state` -1), or what the optimizer keeps of it ------------------------------------------------
 
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !regions_of(store_, p, state).empty(); }
@@ -129,7 +129,7 @@ public:
         }
     }
 
-    // ---- what compressed gradients have left out ----------------------------------------------------------------------
+    // ---- what compressed gradients have left out --------------------------------------------------------------------
 
     std::vector<residual_key> residuals() const { return residuals_of(store_); }
     void copy_residual(const residual_key& r, float* numbers) const {

@@ -29,8 +29,8 @@ public:
     plan_cache(const plan_cache&) = delete;
     plan_cache& operator=(const plan_cache&) = delete;
 
-    /// Makes the plan that stays, of key `first`, and the store, of a plan of all parameters, which `compare(plan)` sees
-    /// before.
+    /// Makes the plan that stays, of key `first`, and the store, of a plan of all parameters, which `compare(plan)`
+    /// sees before.
     template <class Compare>
     void begin(const run_key& first, Compare&& compare) {
         const run_key all = networks_.key_of_all(first);

@@ -23,7 +23,7 @@ public:
     run_results(const run_results&) = delete;
     run_results& operator=(const run_results&) = delete;
 
-    // ---- losses -------------------------------------------------------------------------------------------------------
+    // ---- losses -----------------------------------------------------------------------------------------------------
 
     /// The weighted sum of the losses of a step of a run; of_operator() has each.
     double total_loss(const ready_run<B>& r, int step) {
@@ -52,7 +52,7 @@ public:
     double loss_of(int op) const { return losses_[to_size(op)]; }
     bool has_losses() const { return !losses_.empty(); }
 
-    // ---- tensors ------------------------------------------------------------------------------------------------------
+    // ---- tensors ----------------------------------------------------------------------------------------------------
 
     /// All of a tensor, by its number in the run's network.
     std::vector<float> tensor(const ready_run<B>& r, int t, const shape& extents) const {
@@ -82,7 +82,7 @@ public:
         return leaders_of(logit_rows(all), logits);
     }
 
-    // ---- gradients of the last step on a full batch -------------------------------------------------------------------
+    // ---- gradients of the last step on a full batch -----------------------------------------------------------------
 
     /// A run begins; `leaves`: its gradients will be in the arenas.
     void run_begins(bool leaves) { in_arenas_ = leaves; }

@@ -37,7 +37,8 @@ struct network_file {
 namespace detail {
 
 inline constexpr std::size_t most_network_nodes =
-    20'000; ///< a layer's number is looked for among all before it, so that time grows with their square: a second for so many
+    20'000; ///< a layer's number is looked for among all before it, so that time grows with their square: a second for
+            ///< so many
 
 /// The one of several names that a text is; refused with the nearest where it is none.
 template <class Names>

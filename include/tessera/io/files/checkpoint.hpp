@@ -50,9 +50,11 @@ concept KeepsTraining = requires(S& s, const state_piece& piece, float* numbers,
 struct load_options {
     bool any_network = false; ///< also one of another network whose parameters have the same names and extents
     bool any_optimizer =
-        false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate, which goes on
+        false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate,
+               ///< which goes on
     bool averages =
-        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of {.for_training = false}
+        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of
+               ///< {.for_training = false}
 };
 
 namespace detail {

@@ -209,8 +209,8 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
 }
 
-/// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that looks
-/// at it all the same is not led astray.
+/// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that
+/// looks at it all the same is not led astray.
 TESSERA_INLINE bool verifier::says_its_own(const task& t) {
     bool own = true;
     t.with_own_fields([&](const auto& fields) {

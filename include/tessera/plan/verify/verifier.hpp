@@ -269,7 +269,8 @@ private:
     std::vector<int> clock_;
     std::vector<int> queued_; ///< place of every task among those in queues, or -1
     std::vector<std::uint64_t>
-        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when it ends)
+        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when
+                ///< it ends)
     std::size_t words_ = 0; ///< of each such set
     std::vector<std::vector<std::pair<int, access>>> history_;
 };

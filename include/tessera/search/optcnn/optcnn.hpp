@@ -256,7 +256,8 @@ struct optcnn_result {
     elimination_statistics statistics; ///< of OptCNN's eliminations; where others took over, as they would have been
     optcnn_method by = optcnn_method::eliminations;
     int width =
-        0; ///< of variable elimination; of the problem of groups where operators were grouped; not counted for OptCNN's eliminations
+        0; ///< of variable elimination; of the problem of groups where operators were grouped; not counted for OptCNN's
+           ///< eliminations
     bool exact = true; ///< the cheapest of all
 };
 
