@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy written by hand and checked by the compiler: the convolutions by samples, the big layer by output channels.
-// Prints the strategy, what it moves between two layers, and the plan that it lowers to; nothing is trained.
+// A strategy written by hand and checked by the compiler: the convolutions by samples, the big layer by output
+// channels. Prints the strategy, what it moves between two layers, and the plan that it lowers to; nothing is trained.
 #include "examples/output.hpp"
 
 #include <tessera/tessera.hpp>
@@ -36,8 +36,8 @@ using by_hand = ts::strategy_of<lenet, 2, 64,                                   
                                 ts::on<fc1, ts::split<ts::channel, 2>>,                                             //
                                 ts::on<ts::instance<ts::relu, 2>, ts::split<ts::channel, 2>>>;
 
-// Layouts follow, as types, and with them what moves where two layers are split differently: fc1's shards need all of what the convolutions made,
-// 32 samples of 320 numbers for each of two devices, and each adds up half of its gradient.
+// Layouts follow, as types, and with them what moves where two layers are split differently: fc1's shards need all of
+// what the convolutions made, 32 samples of 320 numbers for each of two devices, and each adds up half of its gradient.
 using made = ts::layout_of<lenet, by_hand, ts::flatten>;
 using needed = ts::input_layout_of<lenet, by_hand, fc1>;
 using forward = ts::redistribution<made, needed>;
@@ -48,7 +48,8 @@ static_assert(forward::kind == ts::collective::all_gather && forward::bytes == 2
 static_assert(backward::kind == ts::collective::reduce_scatter && backward::bytes == forward::bytes);
 static_assert(ts::composed<forward, ts::inverse<forward>>::bytes == 0);
 
-// What a step moves in all, which the plan below says too: in front of fc2, and to sum the gradients of the convolutions.
+// What a step moves in all, which the plan below says too: in front of fc2, and to sum the gradients of the
+// convolutions.
 template <class Producer, class Consumer>
 constexpr ts::index_t moved_between =
     ts::redistribution<ts::layout_of<lenet, by_hand, Producer>, ts::input_layout_of<lenet, by_hand, Consumer>>::bytes +

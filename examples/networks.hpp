@@ -53,7 +53,8 @@ using features =
     ts::branch<conv1, ts::relu, pool, conv2, ts::relu, pool, conv3, ts::relu, conv4, ts::relu, conv5, ts::relu, pool>;
 } // namespace alexnet_layers
 
-/// AlexNet with the layers of torchvision (Krizhevsky 2014) for 224 x 224 images, where its adaptive pool is the identity.
+/// AlexNet with the layers of torchvision (Krizhevsky 2014) for 224 x 224 images, where its adaptive pool is the
+/// identity.
 struct alexnet : ts::sequential<ts::image<3, 224, 224>, alexnet_layers::features, ts::flatten,       //
                                 ts::dropout<50>, alexnet_layers::fc6, ts::relu,                      //
                                 ts::dropout<50>, alexnet_layers::fc7, ts::relu, alexnet_layers::fc8, //

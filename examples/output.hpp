@@ -9,7 +9,8 @@
 
 namespace output {
 
-/// The exit code at the end of main(): `code`, or, where standard output has not taken everything, EXIT_FAILURE after saying so.
+/// The exit code at the end of main(): `code`, or, where standard output has not taken everything, EXIT_FAILURE after
+/// saying so.
 inline int finish(const char* program, int code = EXIT_SUCCESS) {
     errno = 0;
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {

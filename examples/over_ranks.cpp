@@ -21,17 +21,17 @@ constexpr ts::index_t pixels = 28 * 28;
 
 /// Pictures of bars, the label is where: a function of the step, so that every rank has the same.
 struct pictures {
-    std::vector<float> numbers = std::vector<float>(static_cast<std::size_t>(batch * pixels));
-    std::vector<std::int32_t> labels = std::vector<std::int32_t>(static_cast<std::size_t>(batch));
+    std::vector<float> numbers = std::vector<float>(ts::to_size(batch * pixels));
+    std::vector<std::int32_t> labels = std::vector<std::int32_t>(ts::to_size(batch));
 
     explicit pictures(int step) {
         for (ts::index_t n = 0; n < batch; ++n) {
             const auto label = static_cast<std::int32_t>((n * 7 + step * 3) % 10);
-            labels[static_cast<std::size_t>(n)] = label;
+            labels[ts::to_size(n)] = label;
             for (ts::index_t i = 0; i < pixels; ++i) {
                 const bool bar = i % 28 / 2 == label + 2;
                 const auto noise = static_cast<float>((i * 31 + n * 17 + step * 13) % 101) * 0.005F;
-                numbers[static_cast<std::size_t>(n * pixels + i)] = (bar ? 1.0F : 0.0F) + noise;
+                numbers[ts::to_size(n * pixels + i)] = (bar ? 1.0F : 0.0F) + noise;
             }
         }
     }

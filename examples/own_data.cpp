@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of one's own: any range whose elements have `inputs`, `labels` and `size`. Here two spirals in the plane, told apart by a small
-// network under a step decay of the learning rate.
+// Data of one's own: any range whose elements have `inputs`, `labels` and `size`. Here two spirals in the plane, told
+// apart by a small network under a step decay of the learning rate.
 #include "examples/output.hpp"
 
 #include <tessera/host.hpp>
@@ -37,7 +37,7 @@ struct points {
 std::vector<points> spirals(int batches, unsigned seed) {
     std::mt19937 random(seed);
     const auto uniform = [&] { return static_cast<float>(random()) / 4294967296.0F; };
-    std::vector<points> all(static_cast<std::size_t>(batches));
+    std::vector<points> all(ts::to_size(batches));
     for (points& p : all) {
         for (std::size_t i = 0; i < p.labels.size(); ++i) {
             const int which = static_cast<int>(random() % 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that the library does not have, in training on two devices: an element-wise one, a normalization, and one with a kernel of its own.
-// Their numbers are those of one device, and a wrong split of them does not compile (tests/compile_fail/own_operator_split.cpp).
+// Operators that the library does not have, in training on two devices: an element-wise one, a normalization, and one
+// with a kernel of its own. Their numbers are those of one device, and a wrong split of them does not compile
+// (tests/compile_fail/own_operator_split.cpp).
 #include "examples/own_operator.hpp"
 #include "examples/output.hpp"
 
@@ -21,7 +22,8 @@ struct fc2 : ts::linear<10> {};
 struct network : ts::sequential<ts::features<12>, fc1, norm, own::softsign, own::running_sum, fc2, ts::cross_entropy> {
 };
 
-// The norm's channels are divided, so that each device sums half of every row: a partial sum that is added up between the two.
+// The norm's channels are divided, so that each device sums half of every row: a partial sum that is added up between
+// the two.
 using by_channels = ts::split<ts::channel, 2>;
 using by_samples = ts::split<ts::sample, 2>;
 using on_two =

@@ -11,13 +11,14 @@ namespace own {
 
 namespace ts = tessera;
 
-// ---- element by element: x / (1 + |x|) ---------------------------------------------------------------------------------------------------
+// ---- element by element: x / (1 + |x|) ------------------------------------------------------------------------------
 
 struct softsign : ts::elementwise<softsign> {
     static constexpr auto of(auto x) { return x / (1 + abs(x)); }
 };
 
-// ---- a normalization: x / sqrt(mean of x^2 + epsilon) * gamma (Zhang and Sennrich 2019, "Root mean square layer normalization") ------------
+// ---- a normalization: x / sqrt(mean of x^2 + epsilon) * gamma (Zhang and Sennrich 2019, "Root mean square layer
+// normalization")
 
 struct rms_norm : ts::operation<rms_norm> {
     static constexpr void body(auto& w) {
@@ -28,7 +29,7 @@ struct rms_norm : ts::operation<rms_norm> {
     }
 };
 
-// ---- a kernel of its own: y[n,c] = x[n,0] + ... + x[n,c], whose body says only that samples are free ------------------------------------------
+// ---- a kernel of its own: y[n,c] = x[n,0] + ... + x[n,c], whose body says only that samples are free ----------------
 
 class running_sum_job : public ts::host::job {
 public:

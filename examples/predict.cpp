@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines that nobody here has: what a step of AlexNet takes on P100 nodes under strategies designed by hand and under a searched one, and
-// what a pipeline of VGG-16 takes in time and memory under two schedules, all predicted from the very plans that an executor would run,
-// bound by a cost model, which adds the workspaces that it assumes.
+// Machines that nobody here has: what a step of AlexNet takes on P100 nodes under strategies designed by hand and under
+// a searched one, and what a pipeline of VGG-16 takes in time and memory under two schedules, all predicted from the
+// very plans that an executor would run, bound by a cost model, which adds the workspaces that it assumes.
 // Usage: predict [GPUs, a multiple of 4 up to 16] [proposals]
 #include "examples/networks.hpp"
 #include "examples/output.hpp"

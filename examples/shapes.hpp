@@ -32,7 +32,8 @@ private:
     std::uint64_t drawn_ = 0;
 };
 
-/// Whether a pixel, `x` right of and `y` below the middle, is inside a shape of this radius; a triangle stands on its base.
+/// Whether a pixel, `x` right of and `y` below the middle, is inside a shape of this radius; a triangle stands on its
+/// base.
 inline bool inside(kind what, double x, double y, double radius) {
     switch (what) {
     case circle:
@@ -46,13 +47,13 @@ inline bool inside(kind what, double x, double y, double radius) {
     }
 }
 
-/// Pictures [1,Pixels,Pixels] with a label for each pixel: one to three shapes, each of its own grey, the later in front of the earlier, and noise of
-/// a deviation of 0.2. Picture i is a function of the seed and i.
+/// Pictures [1,Pixels,Pixels] with a label for each pixel: one to three shapes, each of its own grey, the later in
+/// front of the earlier, and noise of a deviation of 0.2. Picture i is a function of the seed and i.
 inline std::pair<std::vector<float>, std::vector<std::int32_t>> draw(std::int64_t count, std::int64_t pixels,
                                                                      std::uint64_t seed) {
     std::vector<float> greys;
     std::vector<std::int32_t> labels;
-    const auto each = static_cast<std::size_t>(pixels * pixels);
+    const auto each = tessera::to_size(pixels * pixels);
     std::vector<double> grey(each);
     std::vector<std::int32_t> label(each);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -71,8 +72,8 @@ inline std::pair<std::vector<float>, std::vector<std::int32_t>> draw(std::int64_
                 for (std::int64_t x = 0; x < pixels; ++x) {
                     if (inside(what, static_cast<double>(x) + 0.5 - right, static_cast<double>(y) + 0.5 - down,
                                radius)) {
-                        grey[static_cast<std::size_t>(y * pixels + x)] = brightness;
-                        label[static_cast<std::size_t>(y * pixels + x)] = what;
+                        grey[tessera::to_size(y * pixels + x)] = brightness;
+                        label[tessera::to_size(y * pixels + x)] = what;
                     }
                 }
             }

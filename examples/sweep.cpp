@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations composed with range-v3: every combination of batch size and splits of two layers, predicted on four GPUs, the fastest printed; and batches of a
-// data set in groups, with the learning rate that each step takes. Nothing is trained.
+// Enumerations composed with range-v3: every combination of batch size and splits of two layers, predicted on four
+// GPUs, the fastest printed; and batches of a data set in groups, with the learning rate that each step takes. Nothing
+// is trained.
 #include "examples/output.hpp"
 
 #include <tessera/io/data/range_v3.hpp>
@@ -41,7 +42,7 @@ std::string text_of(const std::optional<ts::loop_name>& split) { return split ? 
 void divide(ts::strategy& s, const ts::graph_view& g, int op, const std::optional<ts::loop_name>& split) {
     const int l = split ? g.describe(op).find_loop(*split) : -1;
     if (l >= 0) { // a relu has no reduction: it stays whole, and adds the summands up
-        s.ops[static_cast<std::size_t>(op)].degree[l] = devices;
+        s.ops[ts::to_size(op)].degree[l] = devices;
     }
 }
 
@@ -63,7 +64,7 @@ row predicted(int batch, const std::optional<ts::loop_name>& first, const std::o
     divide(s, g, 2, second);
     divide(s, g, 3, second == ts::sample ? second : std::nullopt);
     const auto layout = [&](int op, int operand) {
-        return ts::layout_of_operand(g.describe(op), operand, s.ops[static_cast<std::size_t>(op)], s.pool.data(),
+        return ts::layout_of_operand(g.describe(op), operand, s.ops[ts::to_size(op)], s.pool.data(),
                                      ts::operand_tensor::value);
     };
     ts::plan p = ts::search::bound_plan(g, s, devices);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text as a language model reads it: a vocabulary of it in a file, windows of tokens with the tokens that come next, batches made ahead.
+// A text as a language model reads it: a vocabulary of it in a file, windows of tokens with the tokens that come next,
+// batches made ahead.
 // Usage: text_data [TOKENS [VOCABULARY_FILE]]
 #include "examples/output.hpp"
 #include "examples/texts.hpp"
@@ -44,9 +45,9 @@ void show(std::int32_t size, const std::string& file) {
         for (std::int64_t i = 0; i < batch.size; ++i) {
             std::string line;
             for (std::int64_t k = 0; k < windows.length(); ++k) {
-                line += words.text_of(batch.inputs[static_cast<std::size_t>(i * windows.length() + k)]) + "|";
+                line += words.text_of(batch.inputs[ts::to_size(i * windows.length() + k)]) + "|";
             }
-            line += words.text_of(batch.labels[static_cast<std::size_t>((i + 1) * windows.length() - 1)]);
+            line += words.text_of(batch.labels[ts::to_size((i + 1) * windows.length() - 1)]);
             std::replace(line.begin(), line.end(), '\n', '/');
             std::printf("  %s\n", line.c_str());
         }

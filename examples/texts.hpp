@@ -12,8 +12,8 @@
 
 namespace texts {
 
-/// The files of a text that are tried, in this order: those of the package fortunes (all quotations), else the licenses of base-files, which every Debian
-/// machine has.
+/// The files of a text that are tried, in this order: those of the package fortunes (all quotations), else the licenses
+/// of base-files, which every Debian machine has.
 struct source {
     const char* name;
     std::vector<std::string> files;
@@ -34,8 +34,8 @@ struct text {
     std::string contents;
 };
 
-/// The file in the environment variable TESSERA_TEXT; else the first of these whose files are all there, one after the other. Throws tessera::error
-/// where there is none.
+/// The file in the environment variable TESSERA_TEXT; else the first of these whose files are all there, one after the
+/// other. Throws tessera::error where there is none.
 inline text find(const std::vector<source>& sources = debian()) {
     if (const char* chosen = std::getenv("TESSERA_TEXT"); chosen != nullptr && *chosen != '\0')
         return {chosen, tessera::io::read_text(chosen)};

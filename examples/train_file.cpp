@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a network file or an ONNX model on one batch, again and again, and prints the loss of every step: how a network that came from elsewhere is compared
-// with where it came from.
+// Trains a network file or an ONNX model on one batch, again and again, and prints the loss of every step: how a
+// network that came from elsewhere is compared with where it came from.
 //
 //   train_file NETWORK BATCH.safetensors [--weights FILE] [--steps 3] [--learning-rate 0.01] [--momentum 0] [--devices 1] [--seed 0]
 //              [--loss cross_entropy] [--predict FILE]
 //
-// NETWORK is JSON, or an ONNX model, which begins with its own weights; its loss is --loss. --predict writes what the network makes of the batch before the first
-// step, as the tensor `result` of a safetensors file; with --steps 0 the batch needs no labels.
-// The batch has a tensor for every input, by its name; integers are numbers there too. Weights are taken by the paths of parameters, and what the file lacks
-// is initialized; which did and did not match is printed.
+// NETWORK is JSON, or an ONNX model, which begins with its own weights; its loss is --loss. --predict writes what the
+// network makes of the batch before the first step, as the tensor `result` of a safetensors file; with --steps 0 the
+// batch needs no labels.
+// The batch has a tensor for every input, by its name; integers are numbers there too. Weights are taken by the paths
+// of parameters, and what the file lacks is initialized; which did and did not match is printed.
 #include "examples/options.hpp"
 #include "examples/output.hpp"
 #include "examples/zoo/zoo.hpp"
@@ -70,11 +71,11 @@ struct batch {
     batch(const ts::graph_view& g, const std::string& path, int wanted = -1) {
         const ts::io::safetensors_file file(path);
         const ts::reduced_network part = ts::reduced_to(g, {std::max(wanted, 0)});
-        numbers.reserve(static_cast<std::size_t>(g.tensor_count));
-        integers.reserve(static_cast<std::size_t>(g.tensor_count));
+        numbers.reserve(ts::to_size(g.tensor_count));
+        integers.reserve(ts::to_size(g.tensor_count));
         for (int t = 0; t < g.tensor_count; ++t) {
             const ts::tensor_node& x = g.tensors[t];
-            if (x.producer >= 0 || (wanted >= 0 && part.tensors[static_cast<std::size_t>(t)] < 0)) {
+            if (x.producer >= 0 || (wanted >= 0 && part.tensors[ts::to_size(t)] < 0)) {
                 continue;
             }
             std::vector<float> all = file.numbers(std::string(x.name));
@@ -94,7 +95,8 @@ struct batch {
     }
 };
 
-/// The network of a file, with as many samples as the batch has where the file leaves it open, and the tensor that is predicted.
+/// The network of a file, with as many samples as the batch has where the file leaves it open, and the tensor that is
+/// predicted.
 struct read_network {
     ts::io::onnx_network all;
     bool is_onnx = false;

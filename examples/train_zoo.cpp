@@ -39,8 +39,8 @@ struct resnext
                      networks::resnext_layers::stage<2, 1, 64, 128, 4, 2>,
                      networks::resnext_layers::stage<3, 1, 128, 256, 4, 2>, ts::global_average_pool,
                      networks::resnext_layers::classes<10>, ts::cross_entropy> {};
-/// Behind convolutions of stride 2, which small sets of pictures train faster with than with patches (Xiao et al., "Early Convolutions Help Transformers See
-/// Better", NeurIPS 2021).
+/// Behind convolutions of stride 2, which small sets of pictures train faster with than with patches (Xiao et al.,
+/// "Early Convolutions Help Transformers See Better", NeurIPS 2021).
 struct enter : ts::conv2d<32, ts::window<3>, ts::stride<2>, ts::padding<1>, ts::no_bias> {};
 struct enter_norm : ts::batch_norm<> {};
 struct halve : ts::conv2d<64, ts::window<3>, ts::stride<2>, ts::padding<1>, ts::no_bias> {};
@@ -68,7 +68,8 @@ settings with_defaults(settings s, const settings& usual) {
     return s;
 }
 
-/// Trains with AdamW, whose rate rises over a twentieth of the steps and falls along a cosine, and says so; `Net` under data parallelism.
+/// Trains with AdamW, whose rate rises over a twentieth of the steps and falls along a cosine, and says so; `Net` under
+/// data parallelism.
 template <class Net>
 class training {
 public:
@@ -113,8 +114,8 @@ bool reached(const char* what, double found, double aim, bool less) {
 
 /// The first images of a set.
 ts::io::image_set some(const ts::io::image_set& all, ts::index_t count) {
-    const auto n = static_cast<std::size_t>(count == 0 ? all.size() : std::min<ts::index_t>(count, all.size()));
-    const auto each = all.images().size() / static_cast<std::size_t>(all.size());
+    const auto n = ts::to_size(count == 0 ? all.size() : std::min<ts::index_t>(count, all.size()));
+    const auto each = all.images().size() / ts::to_size(all.size());
     return {{all.images().begin(), all.images().begin() + static_cast<std::ptrdiff_t>(n * each)},
             {all.labels().begin(), all.labels().begin() + static_cast<std::ptrdiff_t>(n)},
             {all.channels(), all.height(), all.width()},
@@ -153,7 +154,7 @@ bool generated_shapes(const settings& s) {
 bool language(const settings& s) {
     const texts::text text = texts::find();
     auto [known, unseen] = texts::cut(text.contents);
-    const auto most = static_cast<std::size_t>(s.samples * window + 1);
+    const auto most = ts::to_size(s.samples * window + 1);
     if (s.samples > 0) known.resize(std::min(known.size(), most));
     if (s.samples > 0) unseen.resize(std::min(unseen.size(), most));
     std::printf("%s: %zu bytes to train with, %zu to test with\n", text.name.c_str(), known.size(), unseen.size());

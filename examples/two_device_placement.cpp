@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A placement over two devices: the convolutions on both, each with half of the samples,
-// and the fully connected layers with the labels on device 0 alone. The activations are gathered to device 0, and of the gradients
-// only the convolutions' are reduced over the devices. The same network is trained on one device from the same seed, and both
-// loss curves are drawn over each other.
+// and the fully connected layers with the labels on device 0 alone. The activations are gathered to device 0, and of
+// the gradients only the convolutions' are reduced over the devices. The same network is trained on one device from the
+// same seed, and both loss curves are drawn over each other.
 // Usage: two_device_placement [epochs [chart.svg]]
 #include "examples/options.hpp"
 #include "examples/output.hpp"
@@ -42,8 +42,8 @@ using halves = ts::split<ts::sample, 2>;
 using placement = ts::strategy_of<network, 2, batch, ts::on<conv1, halves>, ts::on<conv2, halves>, ts::on<drop, halves>,
                                   ts::on<ts::max_pool<2>, halves>, ts::on<ts::instance<ts::relu, 0>, halves>,
                                   ts::on<ts::instance<ts::relu, 1>, halves>>;
-// A step moves the activations before flatten and their gradients, 2 * 32 * 320 floats, and halves of the gradients and of the new
-// weights of the convolutions in both directions, 2 * (260 + 5020) floats: 124160 bytes.
+// A step moves the activations before flatten and their gradients, 2 * 32 * 320 floats, and halves of the gradients and
+// of the new weights of the convolutions in both directions, 2 * (260 + 5020) floats: 124160 bytes.
 using one_device = ts::strategy_of<network, 1, batch>;
 
 struct outcome {

@@ -63,7 +63,7 @@ ts::strategy columns(const ts::graph_view& g) {
         const ts::description d = g.describe(op);
         for (int l = 0; l < d.loops.size() && !g.ops[op].parameters.empty(); ++l) {
             if (ts::role(d, l) == ts::loop_role::reduction && ts::splittable(d, l)) {
-                s.ops[static_cast<std::size_t>(op)].degree[l] = 2;
+                s.ops[ts::to_size(op)].degree[l] = 2;
             }
         }
     }
@@ -163,7 +163,9 @@ int run(const std::string& folder, int rounds, const std::string& parts) {
             }
         });
         fs::remove(folder + "/dd");
-        i > 0 ? save.add(gigabytes / own * 1e3, gigabytes / other * 1e3) : void();
+        if (i > 0) {
+            save.add(gigabytes / own * 1e3, gigabytes / other * 1e3);
+        }
     }
     if (asked('s')) {
         std::printf("save      GB/s %s, dd conv=fsync GB/s %s, save over dd %s\n", shown(save.ours).c_str(),
@@ -173,7 +175,7 @@ int run(const std::string& folder, int rounds, const std::string& parts) {
     // Beside the training.
     if (asked('b')) {
         ts::io::checkpoint_saver saver(rows->values(), {.folder = folder + "/run", .keep = 1});
-        const auto elements = static_cast<std::size_t>(bytes) / sizeof(float);
+        const auto elements = ts::to_size(bytes) / sizeof(float);
         const std::vector<float> from(elements, 1.0F);
         std::vector<float> to(elements, 0.0F);
         pair_of_times beside;
@@ -181,7 +183,9 @@ int run(const std::string& folder, int rounds, const std::string& parts) {
             const double own = milliseconds([&] { saver.save(); });
             saver.finish();
             const double other = milliseconds([&] { std::memcpy(to.data(), from.data(), elements * sizeof(float)); });
-            i > 0 ? beside.add(own, other) : void();
+            if (i > 0) {
+                beside.add(own, other);
+            }
         }
         std::printf("beside    save() ms %s, a copy ms %s, save() over the copy %s\n", shown(beside.ours).c_str(),
                     shown(beside.theirs).c_str(), shown(beside.ratios).c_str());
@@ -200,12 +204,16 @@ int run(const std::string& folder, int rounds, const std::string& parts) {
             pair_of_times load;
             for (int i = 0; i <= rounds; ++i) {
                 const auto timed = [&](ts::trainer<Net>& t) {
-                    cold ? forget(saved) : void();
+                    if (cold) {
+                        forget(saved);
+                    }
                     return milliseconds([&] { ts::io::load_checkpoint(t, saved); });
                 };
                 const double own = timed(*other);
                 const double plain = timed(*rows);
-                i > 0 ? load.add(own, plain) : void();
+                if (i > 0) {
+                    load.add(own, plain);
+                }
             }
             std::printf("load      %-10s %s ms %s, plain ms %s, over the plain one %s\n", s.name,
                         cold ? "disk " : "cache", shown(load.ours).c_str(), shown(load.theirs).c_str(),

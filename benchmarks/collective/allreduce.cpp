@@ -102,7 +102,7 @@ void meet_asleep() {
 
 void check_sum(const std::vector<float>& sum) {
     for (int i = 0; i < elements; ++i) {
-        if (std::abs(sum[static_cast<std::size_t>(i)] - static_cast<float>(3 * (i % 1000))) > 0) {
+        if (std::abs(sum[ts::to_size(i)] - static_cast<float>(3 * (i % 1000))) > 0) {
             throw ts::error("allreduce: the sum of MPI is wrong at element " + std::to_string(i));
         }
     }
@@ -118,7 +118,7 @@ void compare(int rank) {
     std::vector<float> mine(elements);
     std::vector<float> sum(elements);
     for (int i = 0; i < elements; ++i) {
-        mine[static_cast<std::size_t>(i)] = static_cast<float>((rank + 1) * (i % 1000));
+        mine[ts::to_size(i)] = static_cast<float>((rank + 1) * (i % 1000));
     }
     const auto out_of_place = [&] {
         MPI_Allreduce(mine.data(), sum.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);

@@ -24,8 +24,8 @@ struct idle_backend {
 ts::plan make_plan(int devices, int count, bool waits) {
     ts::plan p;
     p.devices = devices;
-    p.arena_bytes.assign(static_cast<std::size_t>(devices), 0);
-    p.persistent_bytes.assign(static_cast<std::size_t>(devices), 0);
+    p.arena_bytes.assign(ts::to_size(devices), 0);
+    p.persistent_bytes.assign(ts::to_size(devices), 0);
     for (int i = 0; i < count; ++i) {
         ts::task t;
         t.become(ts::task_kind::copy);
@@ -34,7 +34,7 @@ ts::plan make_plan(int devices, int count, bool waits) {
     }
     ts::number_tasks(p);
     for (int i = 1; waits && devices > 1 && i < count; ++i) {
-        p.tasks[static_cast<std::size_t>(i)].waits.push_back({(i - 1) % devices, (i - 1) / devices + 1});
+        p.tasks[ts::to_size(i)].waits.push_back({(i - 1) % devices, (i - 1) / devices + 1});
     }
     return p;
 }

@@ -41,11 +41,11 @@ struct hidden_time {
 hidden_time hidden_in(const ts::plan& p, const simulation::timeline& t) {
     hidden_time h;
     for (int d = 0; d < p.devices && p.streams > 1; ++d) {
-        for (const int c : p.order[static_cast<std::size_t>(d + p.devices)]) {
-            const simulation::task_span& x = t.tasks[static_cast<std::size_t>(c)];
+        for (const int c : p.order[ts::to_size(d + p.devices)]) {
+            const simulation::task_span& x = t.tasks[ts::to_size(c)];
             h.all += x.end - x.start;
-            for (const int k : p.order[static_cast<std::size_t>(d)]) {
-                const simulation::task_span& y = t.tasks[static_cast<std::size_t>(k)];
+            for (const int k : p.order[ts::to_size(d)]) {
+                const simulation::task_span& y = t.tasks[ts::to_size(k)];
                 h.hidden += std::max<index_t>(0, std::min(x.end, y.end) - std::max(x.start, y.start));
             }
         }

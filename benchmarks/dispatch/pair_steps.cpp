@@ -32,6 +32,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,7 +56,7 @@ struct work {
 class training : public work {
 public:
     training(ts::graph network, int devices)
-        : network_(static_cast<ts::graph&&>(network)), threads_(devices), backend_(update_),
+        : network_(std::move(network)), threads_(devices), backend_(update_),
           session_(network_.view(), search::data_parallel(network_.view(), devices), devices, update_, {}, backend_,
                    threads_),
           batch_(network_.view()) {}
@@ -65,7 +66,7 @@ public:
         const auto print_tiles = [&](const char* what, const std::vector<int>& tiles) {
             std::printf(" %s", what);
             for (const int t : tiles) {
-                const ts::tile& x = p.tiles[static_cast<std::size_t>(t)];
+                const ts::tile& x = p.tiles[ts::to_size(t)];
                 std::printf(" %s:%d:%lld", ts::to_text(x.kind), static_cast<int>(x.format),
                             static_cast<long long>(x.bytes));
             }
@@ -118,17 +119,17 @@ private:
     static ts::plan make(int devices) {
         ts::plan p;
         p.devices = devices;
-        p.arena_bytes.assign(static_cast<std::size_t>(devices), 0);
-        p.persistent_bytes.assign(static_cast<std::size_t>(devices), 0);
+        p.arena_bytes.assign(ts::to_size(devices), 0);
+        p.persistent_bytes.assign(ts::to_size(devices), 0);
         constexpr int count = 10'000;
         p.tasks.resize(count);
         for (int i = 0; i < count; ++i) {
-            p.tasks[static_cast<std::size_t>(i)].become(ts::task_kind::copy);
-            p.tasks[static_cast<std::size_t>(i)].device = i % devices;
+            p.tasks[ts::to_size(i)].become(ts::task_kind::copy);
+            p.tasks[ts::to_size(i)].device = i % devices;
         }
         ts::number_tasks(p);
         for (int i = 1; devices > 1 && i < count; ++i) {
-            p.tasks[static_cast<std::size_t>(i)].waits.push_back({(i - 1) % devices, (i - 1) / devices + 1});
+            p.tasks[ts::to_size(i)].waits.push_back({(i - 1) % devices, (i - 1) / devices + 1});
         }
         return p;
     }
@@ -144,7 +145,7 @@ private:
 class proposals : public work {
 public:
     proposals(ts::graph network, int devices)
-        : network_(static_cast<ts::graph&&>(network)), on_(ts::machines::p100_nodes(devices / 4)),
+        : network_(std::move(network)), on_(ts::machines::p100_nodes(devices / 4)),
 #ifdef TESSERA_PAIRS_MACHINE_FIRST
           delta_(on_, network_.view(), start(devices)), propose_(on_, network_.view(), single())
 #else

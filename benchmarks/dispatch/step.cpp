@@ -34,7 +34,7 @@ using benchmarks::milliseconds;
 class bare_loop {
 public:
     bare_loop(const session& s, const ts::graph_view& g, const std::vector<ts::input_data>& inputs)
-        : pointers_(static_cast<std::size_t>(g.tensor_count), nullptr) {
+        : pointers_(ts::to_size(g.tensor_count), nullptr) {
         const auto& runner = s.training_executor();
         for (std::size_t i = 0; i < runner.bound().order[0].size(); ++i) {
             tasks_.push_back(runner.prepared(0, static_cast<int>(i)));
@@ -42,7 +42,7 @@ public:
         std::size_t next = 0;
         for (int t = 0; t < g.tensor_count; ++t) {
             if (g.tensors[t].producer < 0) {
-                pointers_[static_cast<std::size_t>(t)] = inputs[next++].data;
+                pointers_[ts::to_size(t)] = inputs[next++].data;
             }
         }
         state_.inputs = pointers_.data();

@@ -17,7 +17,7 @@ inline std::vector<unsigned char> read_idx(const std::string& path, int dimensio
         throw ts::error("there is no " + path + "; unpack Fashion-MNIST's four files into one folder");
     }
     unsigned char head[16];
-    const std::size_t size = 4 + 4 * static_cast<std::size_t>(dimensions);
+    const std::size_t size = 4 + 4 * ts::to_size(dimensions);
     if (std::fread(head, 1, size, f.get()) != size || head[2] != 8 || head[3] != dimensions) {
         throw ts::error(path + " is not an unpacked IDX file of bytes");
     }

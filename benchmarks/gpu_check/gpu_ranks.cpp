@@ -82,8 +82,7 @@ void compare(std::uint64_t number, const settings& o, ts::workers& here, ts::wor
         const int devices = k == 0 ? here.all_devices() : o.devices_each;
         try {
             ts::cuda::backend backend(
-                c.how,
-                {.gpus = std::vector<int>(static_cast<std::size_t>(devices), 0), .measure = false, .patience = 60});
+                c.how, {.gpus = std::vector<int>(ts::to_size(devices), 0), .measure = false, .patience = 60});
             found[k] = record_of(backend, c, data, pair, threads);
         } catch (const std::exception& e) {
             said[k] = e.what();

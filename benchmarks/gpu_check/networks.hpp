@@ -169,10 +169,10 @@ inline void print_costliest(const options& o, training& t, const ts::graph_view&
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
     }
-    const auto costs = [&](int call) { return times[static_cast<std::size_t>(call)]; };
+    const auto costs = [&](int call) { return times[ts::to_size(call)]; };
     std::sort(order.begin(), order.end(), [&](int a, int b) { return costs(a) > costs(b); });
     for (int i = 0; i < o.calls && i < static_cast<int>(order.size()); ++i) {
-        const int call = order[static_cast<std::size_t>(i)];
+        const int call = order[ts::to_size(i)];
         std::printf("  %8.3f ms %s\n", costs(call), ts::cuda::to_text(t.calls(), t.plan(), g, call).c_str());
     }
 }

@@ -149,15 +149,15 @@ struct pinned_batch {
     std::vector<const void*> pointers; ///< by tensor
 
     explicit pinned_batch(const ts::graph_view& g) {
-        pointers.resize(static_cast<std::size_t>(g.tensor_count), nullptr);
+        pointers.resize(ts::to_size(g.tensor_count), nullptr);
         for (int t = 0; t < g.tensor_count; ++t) {
             if (g.tensors[t].producer >= 0) {
                 continue;
             }
-            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
+            const auto n = ts::to_size(g.tensors[t].extents.volume());
             memory.push_back(ts::cuda::make_pinned_memory(static_cast<ts::index_t>(n * 4)));
             void* const at = memory.back().get();
-            pointers[static_cast<std::size_t>(t)] = at;
+            pointers[ts::to_size(t)] = at;
             if (g.tensors[t].type == ts::element::i32) {
                 const std::span<std::int32_t> x(static_cast<std::int32_t*>(at), n);
                 const auto range = static_cast<std::uint64_t>(g.integers_in(t));

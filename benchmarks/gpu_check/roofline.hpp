@@ -47,7 +47,7 @@ struct copy_rates {    ///< 10^6 bytes per second
 
 inline copy_rates measure_copies(const options& o) {
     const ts::index_t bytes = o.tiny ? 1 << 16 : ts::index_t{1} << 30;
-    const auto size = static_cast<std::size_t>(bytes);
+    const auto size = ts::to_size(bytes);
     const ts::cuda::device_pointer a = ts::cuda::make_device_memory(bytes);
     const ts::cuda::device_pointer b = ts::cuda::make_device_memory(bytes);
     const ts::cuda::pinned_pointer host = ts::cuda::make_pinned_memory(bytes);
@@ -88,12 +88,12 @@ inline void print_links(const options& o) {
         for (int i = 0; i < 12; ++i) {
             const double t = milliseconds([&] {
                 ts::cuda::check(ncclGroupStart(), "ncclGroupStart");
-                ts::cuda::check(ncclSend(memory[0].get(), static_cast<std::size_t>(count), ncclFloat32, 1,
-                                         members[0].get(), streams[0].get()),
-                                "ncclSend");
-                ts::cuda::check(ncclRecv(memory[1].get(), static_cast<std::size_t>(count), ncclFloat32, 0,
-                                         members[1].get(), streams[1].get()),
-                                "ncclRecv");
+                ts::cuda::check(
+                    ncclSend(memory[0].get(), ts::to_size(count), ncclFloat32, 1, members[0].get(), streams[0].get()),
+                    "ncclSend");
+                ts::cuda::check(
+                    ncclRecv(memory[1].get(), ts::to_size(count), ncclFloat32, 0, members[1].get(), streams[1].get()),
+                    "ncclRecv");
                 ts::cuda::check(ncclGroupEnd(), "ncclGroupEnd");
                 for (const ts::cuda::stream_handle& s : streams) {
                     ts::cuda::check(cudaStreamSynchronize(s.get()), "cudaStreamSynchronize");

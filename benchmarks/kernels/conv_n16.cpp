@@ -119,17 +119,17 @@ std::function<void()> prepared(const dnnl::primitive& p,
 }
 
 void convolution(const char* name, const k::conv_shape& s) {
-    const auto size = [](int v) { return static_cast<std::size_t>(v); };
-    tensor x(size(s.blocks) * size(s.in_channels * s.in_height * s.in_width) * 16);
-    tensor y(size(s.blocks) * size(s.out_channels * s.out_height * s.out_width) * 16);
-    tensor w(size(s.out_channels * s.in_channels * s.kernel_h * s.kernel_w)), bias(size(s.out_channels));
+    tensor x(tessera::to_size(s.blocks) * tessera::to_size(s.in_channels * s.in_height * s.in_width) * 16);
+    tensor y(tessera::to_size(s.blocks) * tessera::to_size(s.out_channels * s.out_height * s.out_width) * 16);
+    tensor w(tessera::to_size(s.out_channels * s.in_channels * s.kernel_h * s.kernel_w)),
+        bias(tessera::to_size(s.out_channels));
     tensor dx(x.memory.size()), dy(y.memory.size()), dw(w.memory.size()), db(bias.memory.size());
     tensor room(
         std::max({k::conv_forward_scratch(s), k::conv_backward_data_scratch(s), k::conv_backward_weights_scratch(s)}) /
         4);
-    const double flops =
-        2.0 * static_cast<double>(size(s.blocks) * 16 * size(s.out_channels * s.out_height * s.out_width) *
-                                  size(s.in_channels * s.kernel_h * s.kernel_w));
+    const double flops = 2.0 * static_cast<double>(tessera::to_size(s.blocks) * 16 *
+                                                   tessera::to_size(s.out_channels * s.out_height * s.out_width) *
+                                                   tessera::to_size(s.in_channels * s.kernel_h * s.kernel_w));
 
     const dims source{s.blocks * 16, s.in_channels, s.in_height, s.in_width};
     const dims weights{s.out_channels, s.in_channels, s.kernel_h, s.kernel_w};
@@ -171,9 +171,8 @@ void convolution(const char* name, const k::conv_shape& s) {
 }
 
 void fully_connected(const k::linear_shape& s) {
-    const auto size = [](int v) { return static_cast<std::size_t>(v); };
-    tensor x(size(s.blocks * s.inputs) * 16), y(size(s.blocks * s.outputs) * 16), w(size(s.inputs * s.outputs)),
-        bias(size(s.outputs));
+    tensor x(tessera::to_size(s.blocks * s.inputs) * 16), y(tessera::to_size(s.blocks * s.outputs) * 16),
+        w(tessera::to_size(s.inputs * s.outputs)), bias(tessera::to_size(s.outputs));
     tensor dx(x.memory.size()), dy(y.memory.size()), dw(w.memory.size()), db(bias.memory.size());
     tensor room(k::linear_backward_weights_scratch(s) / 4);
     const double flops = 2.0 * s.blocks * 16 * s.inputs * s.outputs;
@@ -212,7 +211,7 @@ void fully_connected(const k::linear_shape& s) {
 void ceiling() {
     tensor x(4096), y(4096);
     std::vector<k::detail::tap> taps(16);
-    for (int i = 0; i < 16; ++i) taps[static_cast<std::size_t>(i)] = {i * 16, i * 4};
+    for (int i = 0; i < 16; ++i) taps[tessera::to_size(i)] = {i * 16, i * 4};
     k::detail::listed_sum work;
     work.taps = taps.data();
     work.tap_count = 16;

@@ -158,7 +158,7 @@ void race_both(const char* name, std::ptrdiff_t count, const char* const (&ways)
 }
 
 void race(const pair& p, by_hand hand, std::ptrdiff_t count) {
-    std::vector<float> a(static_cast<std::size_t>(count)), b(a), to(a);
+    std::vector<float> a(ts::to_size(count)), b(a), to(a);
     for (std::size_t i = 0; i < a.size(); ++i) {
         a[i] = static_cast<float>(i % 1000) * 0.01F - 5;
         b[i] = static_cast<float>(i % 77) * 0.1F - 3;
@@ -185,7 +185,7 @@ void race_swiglu(std::ptrdiff_t count) {
     gradients.push_back(1);
     ts::host::formula_steps forward(c.of, result, {}), backward(c.of, gradients, {});
     using array = std::vector<float>;
-    const auto n = static_cast<std::size_t>(count);
+    const auto n = ts::to_size(count);
     array a(n), b(n), dy(n), s(n), ds(n), y(n), da(n), db(n);
     for (std::size_t i = 0; i < n; ++i) {
         a[i] = static_cast<float>(i % 1000) * 0.01F - 5;

@@ -64,7 +64,9 @@ public:
             for (std::size_t i = 0; i < own && !known; ++i) {
                 const candidate& c = all_[i];
                 known = c.name == column;
-                known ? static_cast<void>(std::printf(" %.1f%s |", c.ms, c.bytes > limit_ ? " (!)" : "")) : void();
+                if (known) {
+                    std::printf(" %.1f%s |", c.ms, c.bytes > limit_ ? " (!)" : "");
+                }
             }
             if (!known) {
                 std::printf(" |");
@@ -206,7 +208,9 @@ private:
         const std::vector<int> stage =
             schedule::balance_stages(search::operator_times(g, on_.class_of(0)), order.stages);
         ts::strategy s = search::pipeline(g, stage, order);
-        recomputes ? recompute_all(g, s) : void();
+        if (recomputes) {
+            recompute_all(g, s);
+        }
         return replicas_of(s, count, stages);
     }
     /// Nanoseconds that a device computes for the slowest of so many stages, by the roofline for whole batches.
@@ -214,9 +218,9 @@ private:
         const ts::graph_view g = one(on_.devices() / stages).view();
         const std::vector<index_t> times = search::operator_times(g, on_.class_of(0));
         const std::vector<int> stage = schedule::balance_stages(times, stages);
-        std::vector<index_t> sums(static_cast<std::size_t>(stages), 0);
+        std::vector<index_t> sums(ts::to_size(stages), 0);
         for (std::size_t op = 0; op < times.size(); ++op) {
-            sums[static_cast<std::size_t>(stage[op])] += times[op];
+            sums[ts::to_size(stage[op])] += times[op];
         }
         return *std::max_element(sums.begin(), sums.end());
     }
@@ -355,14 +359,16 @@ private:
             if (found == nullptr || found->barrier || found->tried) {
                 return;
             }
-            const auto which = static_cast<std::size_t>(found - all_.data());
+            const auto which = ts::to_size(found - all_.data());
             all_[which].tried = true;
             const candidate from = all_[which];
             std::string name = from.name;
             for (const char* how : policies_) {
                 const std::string said = std::string(", ") + how;
                 const std::size_t at = name.find(said);
-                at != std::string::npos ? void(name.erase(at, said.size())) : void();
+                if (at != std::string::npos) {
+                    name.erase(at, said.size());
+                }
             }
             for (const char* how : policies_) {
                 ts::strategy s = from.value;

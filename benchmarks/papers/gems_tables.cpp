@@ -27,7 +27,7 @@ ts::pipeline_schedule one_by_one(int stages, int batches) {
     ts::pipeline_schedule s = schedule_by("gems", stages, batches);
     s.mirrored.clear();
     for (int w = 0; w < stages; ++w) {
-        for (ts::action& x : s.workers[static_cast<std::size_t>(w)]) {
+        for (ts::action& x : s.workers[ts::to_size(w)]) {
             x.stage = w;
         }
     }

@@ -33,10 +33,10 @@ inline double gradients_gb(const ts::graph_view& g) { return in_gb(4 * parameter
 
 /// GB of what products (convolutions, linear layers, attention) yield, in f32; without what the loss reads.
 inline double products_gb(const ts::graph_view& g) {
-    std::vector<char> logits(static_cast<std::size_t>(g.tensor_count), 0);
+    std::vector<char> logits(ts::to_size(g.tensor_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
         if (g.is_loss(op)) {
-            logits[static_cast<std::size_t>(g.ops[op].inputs[0])] = 1;
+            logits[ts::to_size(g.ops[op].inputs[0])] = 1;
         }
     }
     index_t bytes = 0;
@@ -44,7 +44,7 @@ inline double products_gb(const ts::graph_view& g) {
         const ts::op_kind k = g.ops[op].attributes.kind;
         const int to = g.ops[op].output;
         if ((k == ts::op_kind::conv2d || k == ts::op_kind::linear || k == ts::op_kind::matmul) &&
-            logits[static_cast<std::size_t>(to)] == 0) {
+            logits[ts::to_size(to)] == 0) {
             bytes += 4 * ts::whole(g.tensors[to].extents).volume();
         }
     }
@@ -64,9 +64,7 @@ void explain_table_1(const Cells& cells_of, const Cut& by_cells) {
         std::printf("| %s | %s | %.2f | %.2f | %+.1f %% |\n", network, what, paper, gb, 100 * (gb / paper - 1));
         std::fflush(stdout);
     };
-    const auto whole = [](const ts::graph_view& g) {
-        return std::vector<int>(static_cast<std::size_t>(g.op_count), 0);
-    };
+    const auto whole = [](const ts::graph_view& g) { return std::vector<int>(ts::to_size(g.op_count), 0); };
     std::printf("\nWhy rows of table 1 deviate: GB of one column, and what it becomes where one thing is assumed to be "
                 "other.\n\n"
                 "| row | assumed | paper | here | off |\n|---|---|---|---|---|\n");

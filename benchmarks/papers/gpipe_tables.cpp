@@ -27,14 +27,14 @@ std::vector<int> cells_of(const ts::graph_view& g) {
 
 /// Stages of whole cells, the slowest as fast as can be.
 std::vector<int> stages_of_cells(const std::vector<int>& cell, const std::vector<index_t>& times, int stages) {
-    std::vector<index_t> of_cell(static_cast<std::size_t>(cell.back()) + 1, 0);
+    std::vector<index_t> of_cell(ts::to_size(cell.back()) + 1, 0);
     for (std::size_t op = 0; op < cell.size(); ++op) {
-        of_cell[static_cast<std::size_t>(cell[op])] += times[op];
+        of_cell[ts::to_size(cell[op])] += times[op];
     }
     const std::vector<int> of = schedule::balance_stages(of_cell, stages);
     std::vector<int> stage;
     for (const int c : cell) {
-        stage.push_back(of[static_cast<std::size_t>(c)]);
+        stage.push_back(of[ts::to_size(c)]);
     }
     return stage;
 }
@@ -43,11 +43,11 @@ std::vector<int> stages_of_cells(const std::vector<int>& cell, const std::vector
 std::vector<int> stages_given(const std::vector<int>& cell, const std::vector<int>& balance) {
     std::vector<int> of;
     for (std::size_t s = 0; s < balance.size(); ++s) {
-        of.insert(of.end(), static_cast<std::size_t>(balance[s]), static_cast<int>(s));
+        of.insert(of.end(), ts::to_size(balance[s]), static_cast<int>(s));
     }
     std::vector<int> stage;
     for (const int c : cell) {
-        stage.push_back(of.at(static_cast<std::size_t>(c)));
+        stage.push_back(of.at(ts::to_size(c)));
     }
     return stage;
 }

@@ -28,13 +28,13 @@ inline void add_winograd(ts::cost::profile& to, const ts::graph_view& g, const t
 /// When the last contribution to every parameter's gradient has been made in a step of a plan.
 inline std::vector<index_t> ready_times(const ts::plan& p, const ts::simulation::timeline& t, int parameters,
                                         int step) {
-    std::vector<index_t> ready(static_cast<std::size_t>(parameters), 0);
+    std::vector<index_t> ready(ts::to_size(parameters), 0);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
         for (const int w : x.writes) {
-            const ts::tile& to = p.tiles[static_cast<std::size_t>(w)];
+            const ts::tile& to = p.tiles[ts::to_size(w)];
             if (x.kind() == ts::task_kind::compute && x.step == step && to.kind == ts::tile_kind::parameter_gradient) {
-                index_t& r = ready[static_cast<std::size_t>(to.tensor)];
+                index_t& r = ready[ts::to_size(to.tensor)];
                 r = std::max(r, t.tasks[i].end);
             }
         }
@@ -100,12 +100,12 @@ private:
         const std::vector<index_t> ready = ready_times(p, t, one.parameter_count, 0);
         std::vector<index_t> of_shared; // by the parameters' numbers among the workers
         for (int q = 0; q < one.parameter_count; ++q) {
-            of_shared.insert(of_shared.end(), one.parameters[q].trained ? 1 : static_cast<std::size_t>(count_),
-                             ready[static_cast<std::size_t>(q)] - backward);
+            of_shared.insert(of_shared.end(), one.parameters[q].trained ? 1 : ts::to_size(count_),
+                             ready[ts::to_size(q)] - backward);
         }
         gradients_ = schedule::gradients_of(graph_.view());
         for (schedule::ready_gradient& x : gradients_) {
-            x.ready = std::max<index_t>(0, of_shared[static_cast<std::size_t>(x.parameter)]);
+            x.ready = std::max<index_t>(0, of_shared[ts::to_size(x.parameter)]);
         }
         std::sort(gradients_.begin(), gradients_.end(),
                   [](const schedule::ready_gradient& a, const schedule::ready_gradient& b) {
@@ -152,11 +152,11 @@ inline ts::synchronization queued_again(const ts::graph_view& g, const ts::strat
     };
     std::vector<int> layer(ready.size(), 0);
     for (const schedule::ready_gradient& x : gradients) {
-        layer[static_cast<std::size_t>(x.parameter)] = x.layer;
+        layer[ts::to_size(x.parameter)] = x.layer;
     }
     std::vector<waiting> queue;
     for (const ts::message& m : s.sync.messages) {
-        const auto parameter = static_cast<std::size_t>(m.slices[0].parameter);
+        const auto parameter = ts::to_size(m.slices[0].parameter);
         queue.push_back({layer[parameter], ready[parameter], &m});
     }
     const std::vector<waiting> sent = queue;

@@ -40,7 +40,7 @@ public:
         return 100 * workers_.alone_ms() / ms(policy, nodes, share, latency);
     }
     double ms(int policy, int nodes, double share, index_t latency) const {
-        const ts::plan& p = plans_[static_cast<std::size_t>(policy)];
+        const ts::plan& p = plans_[ts::to_size(policy)];
         return step_ms(workers_.view(), p, servers(shown_, nodes, share, latency), workers_.times());
     }
     /// Per cent that fusion makes a step faster.

@@ -11,7 +11,7 @@ namespace papers {
 /// their statistics). Operator i of replica r is i * replicas + r.
 inline ts::graph replicas_of(const ts::graph& g, int replicas) {
     ts::graph all;
-    const auto n = static_cast<std::size_t>(replicas);
+    const auto n = ts::to_size(replicas);
     std::vector<int> first_parameter;
     for (const ts::parameter_node& p : g.parameters) { // running statistics are each replica's own
         first_parameter.push_back(static_cast<int>(all.parameters.size()));
@@ -32,8 +32,7 @@ inline ts::graph replicas_of(const ts::graph& g, int replicas) {
                 t = t * replicas + r;
             }
             for (int& p : y.parameters) {
-                p = first_parameter[static_cast<std::size_t>(p)] +
-                    (g.parameters[static_cast<std::size_t>(p)].trained ? 0 : r);
+                p = first_parameter[ts::to_size(p)] + (g.parameters[ts::to_size(p)].trained ? 0 : r);
             }
             all.ops.push_back(y);
         }

@@ -31,7 +31,7 @@ curve utilization(const char* title, const workers& w, p3_system which, double g
     const std::vector<ts::lane_place> places = ts::lanes_of(g);
     int out = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto name = [&](int c) { return g.components[static_cast<std::size_t>(c)].name; };
+        const auto name = [&](int c) { return g.components[ts::to_size(c)].name; };
         out = name(places[i].from) == "host 0" && name(places[i].to) == "fabric" ? static_cast<int>(i) : out;
     }
     const ts::plan p = w.plan(p3_policy(w, which), 4);
@@ -53,7 +53,7 @@ curve utilization(const char* title, const workers& w, p3_system which, double g
             const double from = (static_cast<double>(times.start[i]) - begin) / span * bins;
             const double to = (static_cast<double>(times.start[i] + u.busy) - begin) / span * bins;
             for (int b = std::max(0, static_cast<int>(from)); u.lane == out && b < bins && b < to; ++b) {
-                c.busy[static_cast<std::size_t>(b)] += std::max(0.0, std::min(to, b + 1.0) - std::max(from, b * 1.0));
+                c.busy[ts::to_size(b)] += std::max(0.0, std::min(to, b + 1.0) - std::max(from, b * 1.0));
             }
         }
     }
@@ -89,7 +89,7 @@ void draw(const std::vector<curve>& all) {
             "<text x=\"" + pixels(left) + "\" y=\"" + pixels(top - 8) + "\">" + ts::quoted::svg(c.title) + "</text>\n";
         std::string path = "M" + pixels(left) + " " + pixels(base);
         for (int b = 0; b < bins; ++b) {
-            const double y = base - row_height * std::min(1.0, c.busy[static_cast<std::size_t>(b)]);
+            const double y = base - row_height * std::min(1.0, c.busy[ts::to_size(b)]);
             path += " L" + pixels(left + b * c.ms * scale / bins) + " " + pixels(y) + " L" +
                     pixels(left + (b + 1) * c.ms * scale / bins) + " " + pixels(y);
         }

@@ -30,7 +30,7 @@ inline double in_gb(index_t bytes) { return static_cast<double>(bytes) * 1e-9; }
 /// Every operator but the losses computes again for backward.
 inline void recompute_all(const ts::graph_view& g, ts::strategy& s) {
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)].recompute = !g.is_loss(op);
+        s.ops[ts::to_size(op)].recompute = !g.is_loss(op);
     }
 }
 
@@ -38,7 +38,9 @@ inline void recompute_all(const ts::graph_view& g, ts::strategy& s) {
 inline ts::strategy gpipe(const ts::graph_view& g, const std::vector<int>& stage, int stages, int micro_batches,
                           schedule::rematerialize which = schedule::rematerialize::all, bool recomputes = true) {
     ts::strategy s = search::pipeline(g, stage, schedule_by("gpipe", stages, micro_batches, {}, which));
-    recomputes ? recompute_all(g, s) : void();
+    if (recomputes) {
+        recompute_all(g, s);
+    }
     return s;
 }
 

@@ -45,7 +45,7 @@ inline step simulated(const ts::graph_view& g, const ts::strategy& s, const ts::
     };
     std::vector<int> from;
     for (const ts::task& x : p.tasks) {
-        const auto tile = [&](int i) -> const ts::tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+        const auto tile = [&](int i) -> const ts::tile& { return p.tiles[ts::to_size(i)]; };
         for (const ts::copy_segment& c : x.copy().segments) {
             count(tile(c.source).device, x.device, c.region.volume() * ts::bytes_of(tile(c.source).type));
         }
@@ -75,7 +75,7 @@ struct row {
 inline row make_row(const ts::graph_view& g, const ts::cluster& on, const std::string& name, ts::strategy s,
                     const ts::simulation::task_times& times = {}) {
     const step is = simulated(g, s, on, times);
-    return {name, static_cast<ts::strategy&&>(s), is};
+    return {name, std::move(s), is};
 }
 /// The same of the library's search of a name, by its title.
 inline row row_of(std::string_view search, const ts::graph_view& g, const ts::cluster& on,

@@ -35,18 +35,18 @@ inline residents residents_of(const ts::plan& p) {
     residents r;
     r.of_tile.assign(p.tiles.size(), -1);
     std::map<std::tuple<int, int, std::vector<index_t>>, int> gradients;
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     for (int t = 0; t < static_cast<int>(p.tiles.size()); ++t) {
-        const ts::tile& x = p.tiles[at(t)];
+        const ts::tile& x = p.tiles[ts::to_size(t)];
         if (x.device < 0 || x.alias >= 0) {
             continue;
         }
         const bool stays = ts::is_persistent(x.kind);
-        if (!stays && live[at(t)].first < 0) {
+        if (!stays && live[ts::to_size(t)].first < 0) {
             continue;
         }
         resident own{x.bytes > 0 ? x.bytes : x.elements * ts::bytes_of(x.type), x.device,
-                     stays ? -1 : live[at(t)].first, stays ? static_cast<int>(p.tasks.size()) : live[at(t)].last};
+                     stays ? -1 : live[ts::to_size(t)].first,
+                     stays ? static_cast<int>(p.tasks.size()) : live[ts::to_size(t)].last};
         int number = static_cast<int>(r.all.size());
         if (x.kind == ts::tile_kind::parameter_gradient) {
             std::vector<index_t> region;
@@ -56,9 +56,9 @@ inline residents residents_of(const ts::plan& p) {
             }
             number = gradients.try_emplace({x.tensor, x.device, region}, number).first->second;
         }
-        r.of_tile[at(t)] = number;
+        r.of_tile[ts::to_size(t)] = number;
         if (number < static_cast<int>(r.all.size())) {
-            resident& sum = r.all[at(number)];
+            resident& sum = r.all[ts::to_size(number)];
             sum.first = std::min(sum.first, own.first);
             sum.last = std::max(sum.last, own.last);
         } else {
@@ -66,7 +66,7 @@ inline residents residents_of(const ts::plan& p) {
         }
     }
     for (int t = 0; t < static_cast<int>(p.tiles.size()); ++t) {
-        r.of_tile[at(t)] = p.tiles[at(t)].device < 0 ? -1 : r.of_tile[at(p.root(t))];
+        r.of_tile[ts::to_size(t)] = p.tiles[ts::to_size(t)].device < 0 ? -1 : r.of_tile[ts::to_size(p.root(t))];
     }
     return r;
 }
@@ -76,12 +76,14 @@ inline residents residents_of(const ts::plan& p) {
 inline index_t least_peak(const ts::plan& p) {
     const residents r = residents_of(p);
     const std::size_t tasks = p.tasks.size();
-    std::vector<std::vector<index_t>> change(static_cast<std::size_t>(p.devices), std::vector<index_t>(tasks + 2, 0));
+    std::vector<std::vector<index_t>> change(ts::to_size(p.devices), std::vector<index_t>(tasks + 2, 0));
     for (const resident& x : r.all) {
-        std::vector<index_t>& mine = change[static_cast<std::size_t>(x.device)];
-        mine[static_cast<std::size_t>(x.first + 1)] += x.bytes;
-        const auto end = static_cast<std::size_t>(x.last) + 2;
-        end < mine.size() ? void(mine[end] -= x.bytes) : void();
+        std::vector<index_t>& mine = change[ts::to_size(x.device)];
+        mine[ts::to_size(x.first + 1)] += x.bytes;
+        const auto end = ts::to_size(x.last) + 2;
+        if (end < mine.size()) {
+            mine[end] -= x.bytes;
+        }
     }
     index_t most = 0;
     for (const std::vector<index_t>& mine : change) {
@@ -115,7 +117,7 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         ts::accesses_of(p, p.tasks[i], accesses);
         for (const ts::access& a : accesses) {
-            const int x = r.of_tile[static_cast<std::size_t>(a.tile)];
+            const int x = r.of_tile[ts::to_size(a.tile)];
             if (x < 0) {
                 continue;
             }
@@ -123,10 +125,10 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
             if (place == touched[i].end()) {
                 touched[i].push_back(x);
                 writes[i].push_back(0);
-                uses[static_cast<std::size_t>(x)].push_back(static_cast<int>(i));
+                uses[ts::to_size(x)].push_back(static_cast<int>(i));
                 place = touched[i].end() - 1;
             }
-            char& w = writes[i][static_cast<std::size_t>(place - touched[i].begin())];
+            char& w = writes[i][ts::to_size(place - touched[i].begin())];
             w = w != 0 || a.write ? 1 : 0;
         }
     }
@@ -147,8 +149,8 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         index_t start = time;
         for (const int x : touched[i]) {
-            state& mine = now[static_cast<std::size_t>(x)];
-            const resident& what = r.all[static_cast<std::size_t>(x)];
+            state& mine = now[ts::to_size(x)];
+            const resident& what = r.all[ts::to_size(x)];
             if (mine.here) {
                 continue;
             }
@@ -157,10 +159,10 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
                 int victim = -1;
                 std::size_t furthest = 0;
                 for (const int y : here) {
-                    const state& other = now[static_cast<std::size_t>(y)];
-                    const std::vector<int>& all = uses[static_cast<std::size_t>(y)];
+                    const state& other = now[ts::to_size(y)];
+                    const std::vector<int>& all = uses[ts::to_size(y)];
                     const std::size_t next =
-                        other.next < all.size() ? static_cast<std::size_t>(all[other.next]) : p.tasks.size() + 1;
+                        other.next < all.size() ? ts::to_size(all[other.next]) : p.tasks.size() + 1;
                     const bool wanted = std::find(touched[i].begin(), touched[i].end(), y) != touched[i].end();
                     if (!wanted && next >= furthest) {
                         furthest = next;
@@ -171,8 +173,8 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
                     s.possible = false;
                     return s;
                 }
-                state& goes = now[static_cast<std::size_t>(victim)];
-                const resident& gone = r.all[static_cast<std::size_t>(victim)];
+                state& goes = now[ts::to_size(victim)];
+                const resident& gone = r.all[ts::to_size(victim)];
                 const bool dead = furthest > p.tasks.size() && gone.first >= 0;
                 index_t away = goes.free_at;
                 if (!goes.clean && !dead) {
@@ -198,7 +200,7 @@ inline swapped swap_to_host(const ts::graph_view& g, const ts::plan& p, const ts
         }
         time = start + t.tasks[i].end - t.tasks[i].start;
         for (std::size_t k = 0; k < touched[i].size(); ++k) {
-            state& mine = now[static_cast<std::size_t>(touched[i][k])];
+            state& mine = now[ts::to_size(touched[i][k])];
             mine.clean = mine.clean && writes[i][k] == 0;
             mine.free_at = time;
             ++mine.next;

@@ -76,21 +76,21 @@ inline search::tofu_result greedy(const ts::graph_view& g, bool largest_first) {
         for (const std::size_t k : order) {
             std::vector<search::cost_t> cost = p.unary(static_cast<int>(k));
             for (int e = 0; e < p.edges(); ++e) {
-                const auto from = static_cast<std::size_t>(p.edge(e).from);
-                const auto to = static_cast<std::size_t>(p.edge(e).to);
+                const auto from = ts::to_size(p.edge(e).from);
+                const auto to = ts::to_size(p.edge(e).to);
                 const std::size_t columns = offered[to].size();
                 for (std::size_t c = 0; c < cost.size(); ++c) {
                     if (from == k && choice[to] >= 0) {
-                        cost[c] += p.table(e)[c * columns + static_cast<std::size_t>(choice[to])];
+                        cost[c] += p.table(e)[c * columns + ts::to_size(choice[to])];
                     } else if (to == k && choice[from] >= 0) {
-                        cost[c] += p.table(e)[static_cast<std::size_t>(choice[from]) * columns + c];
+                        cost[c] += p.table(e)[ts::to_size(choice[from]) * columns + c];
                     }
                 }
             }
             choice[k] = static_cast<int>(std::min_element(cost.begin(), cost.end()) - cost.begin());
         }
         for (std::size_t k = 0; k < size.size(); ++k) {
-            chosen[k] = offered[k][static_cast<std::size_t>(choice[k])];
+            chosen[k] = offered[k][ts::to_size(choice[k])];
         }
     }
     return searcher.result_of(chosen);
@@ -245,14 +245,13 @@ inline void links() {
             for (int between = 0; between < steps.count(); ++between) {
                 int stride = 1; // the others keep their order within the node
                 for (int i = steps.count(); i-- > 0;) {
-                    steps.strides[static_cast<std::size_t>(i)] = i == between ? on.devices() / 2 : stride;
+                    steps.strides[ts::to_size(i)] = i == between ? on.devices() / 2 : stride;
                     stride *= i == between ? 1 : 2;
                 }
                 const search::tofu_result r = search::tofu_search(x.network.view(), steps);
                 const step s = simulated(x.network.view(), r.best, on);
                 std::printf("| %s | %s | %d | %.2f | %.2f | %.1f |\n", x.name, on.graph().name.c_str(), between + 1,
-                            static_cast<double>(r.step_bytes[static_cast<std::size_t>(between)]) * 1e-9, s.between_gb,
-                            s.ms);
+                            static_cast<double>(r.step_bytes[ts::to_size(between)]) * 1e-9, s.between_gb, s.ms);
                 std::fflush(stdout);
             }
         }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace ts = tessera;
@@ -52,8 +53,8 @@ struct runner {
     runner(ts::plan p, const ts::local_devices& over)
         : backend(ts::sgd{}), arenas(over.threads().group()->memory()), store(p, over.threads().group()->memory()) {
         arenas.grow(p.arena_bytes);
-        executor.reset(new ts::executor<ts::host::backend>(backend, over.threads(), ts::graph_view(),
-                                                           static_cast<ts::plan&&>(p), store, arenas));
+        executor.reset(new ts::executor<ts::host::backend>(backend, over.threads(), ts::graph_view(), std::move(p),
+                                                           store, arenas));
     }
     double milliseconds() {
         return benchmarks::milliseconds([&] { executor->run(state); });
@@ -80,7 +81,9 @@ int program(const ts::mpi::environment& mpi, int rounds) {
     for (int i = 0; i < elements; ++i) {
         mine[i] = stepped[i] = static_cast<float>((mpi.rank() + 1) * (i % 1000));
     }
-    mpi.rank() == 0 ? void(*numbers_of(hop, 0) = 7) : void();
+    if (mpi.rank() == 0) {
+        *numbers_of(hop, 0) = 7;
+    }
     step.state.learning_rate = -1; // w = 0 + the sum
     sum.executor->run(sum.state);
     step.executor->run(step.state);
@@ -123,7 +126,7 @@ int program(const ts::mpi::environment& mpi, int rounds) {
             stepping.theirs.push_back(benchmarks::milliseconds([&] {
                 MPI_Allreduce(own.data(), total.data(), elements, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
                 for (int k = 0; k < elements; ++k) {
-                    weights[static_cast<std::size_t>(k)] -= 0.1F * total[static_cast<std::size_t>(k)];
+                    weights[ts::to_size(k)] -= 0.1F * total[ts::to_size(k)];
                 }
             }));
         }

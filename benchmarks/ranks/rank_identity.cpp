@@ -40,7 +40,7 @@ void measure(const char* name, ts::index_t batch, const ts::local_devices& devic
     numbers.reserve(8);
     integers.reserve(8);
     for (int t = 0; t < g.tensor_count; ++t) {
-        const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
+        const auto n = ts::to_size(g.tensors[t].extents.volume());
         if (g.tensors[t].producer >= 0) {
             continue;
         }

@@ -64,7 +64,9 @@ int main(int argc, char** argv) {
         try {
             return program(mpi, benchmarks::parse_peer(argc, argv));
         } catch (const ts::error& e) {
-            mpi.rank() == 0 ? benchmarks::answer("{\"error\": " + benchmarks::quoted(e.what()) + "}") : void();
+            if (mpi.rank() == 0) {
+                benchmarks::answer("{\"error\": " + benchmarks::quoted(e.what()) + "}");
+            }
             throw;
         }
     });

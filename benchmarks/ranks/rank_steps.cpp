@@ -32,15 +32,15 @@ struct some_batch {
     std::vector<ts::input_data> inputs;
 
     some_batch(const ts::graph_view& g, int classes) {
-        for (std::size_t t = 0, k = 0; t < static_cast<std::size_t>(g.tensor_count); ++t) {
+        for (std::size_t t = 0, k = 0; t < ts::to_size(g.tensor_count); ++t) {
             const ts::tensor_node& x = g.tensors[static_cast<int>(t)];
             if (x.producer >= 0) {
                 continue;
             }
-            const auto n = static_cast<std::size_t>(x.extents.volume());
+            const auto n = ts::to_size(x.extents.volume());
             for (std::size_t i = 0; i < n; ++i) {
                 x.type == ts::element::i32
-                    ? labels[k].push_back(static_cast<std::int32_t>(i * 7 % static_cast<std::size_t>(classes)))
+                    ? labels[k].push_back(static_cast<std::int32_t>(i * 7 % ts::to_size(classes)))
                     : numbers[k].push_back(static_cast<float>(i * 31 % 97) / 97);
             }
             x.type == ts::element::i32 ? inputs.emplace_back(std::span<const std::int32_t>(labels[k]))
@@ -92,10 +92,14 @@ bool race(const char* name, ts::index_t batch, int classes, int steps, int block
         for (int k = 0; k < 2 && block >= 0; ++k) {
             seconds[k].push_back(now[k]);
         }
-        block >= 0 ? ratios.push_back(now[0] / now[1]) : void();
+        if (block >= 0) {
+            ratios.push_back(now[0] / now[1]);
+        }
     }
     over.threads().group()->barrier(ts::barrier_point::end_run);
-    first ? done.store(0) : void();
+    if (first) {
+        done.store(0);
+    }
     over.threads().group()->barrier(ts::barrier_point::end_run);
     if (first) {
         for (std::vector<double>* all : {&seconds[0], &seconds[1], &ratios}) {
@@ -106,9 +110,8 @@ bool race(const char* name, ts::index_t batch, int classes, int steps, int block
             "%-8s two ranks %9.1f us, one process %9.1f us a step; ratio %.4f, 95 %%: %.4f to %.4f (%zu blocks of %d); "
             "losses %s\n",
             name, 1e6 * seconds[0][seconds[0].size() / 2], 1e6 * seconds[1][seconds[1].size() / 2],
-            ratios[ratios.size() / 2], ratios[static_cast<std::size_t>(place)],
-            ratios[ratios.size() - 1 - static_cast<std::size_t>(place)], ratios.size(), steps,
-            equal ? "equal" : "DIFFER");
+            ratios[ratios.size() / 2], ratios[ts::to_size(place)], ratios[ratios.size() - 1 - ts::to_size(place)],
+            ratios.size(), steps, equal ? "equal" : "DIFFER");
         std::fflush(stdout);
     }
     return equal;

@@ -191,7 +191,7 @@ private:
     simulation::node_links& links(int nodes, const link_figures& link, index_t latency) const {
         links_.traffic = &traffic;
         links_.nodes = nodes;
-        links_.node_of.resize(static_cast<std::size_t>(nodes));
+        links_.node_of.resize(ts::to_size(nodes));
         std::iota(links_.node_of.begin(), links_.node_of.end(), 0);
         links_.bytes_per_second = link.bytes_per_second;
         links_.latency = latency;
@@ -238,7 +238,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
     const ts::graph_view g = network.view();
     const ts::detail::synthetic_batch<ts::graph_view> data(g);
     const std::vector<std::vector<ts::input_data>> batches(
-        static_cast<std::size_t>(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
+        ts::to_size(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
     const auto lasting = [&](const candidate& x,
                              bool whole) { // whole: all steps of a round in one plan, where that can be
         ts::strategy made = x.how;
@@ -268,7 +268,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
                 clock->learn(x.p, g);
                 x.times = clock->times(x.p, g).tasks;
             }
-            std::vector<int> node_of(static_cast<std::size_t>(nodes));
+            std::vector<int> node_of(ts::to_size(nodes));
             std::iota(node_of.begin(), node_of.end(), 0);
             x.traffic = ts::traffic_between_nodes(x.p, node_of, nodes);
             for (const auto& of_task : x.traffic.after) {
@@ -324,7 +324,7 @@ void sweep(const char* name, index_t batch, int rounds, int steps, const ts::mpi
         }
         for (int round = -1; round < rounds; ++round) {
             for (std::size_t k = 0; k < sides.size(); ++k) {
-                const std::size_t i = (k + static_cast<std::size_t>(round + 1)) % sides.size();
+                const std::size_t i = (k + ts::to_size(round + 1)) % sides.size();
                 MPI_Barrier(MPI_COMM_WORLD);
                 const double before = benchmarks::bytes_sent();
                 const double took = benchmarks::milliseconds([&] {

@@ -159,7 +159,7 @@ ts::io::plot_series train(const candidate& c, const settings& wanted, const ts::
         std::vector<kept_batch<Task>> some;
         for (const auto& b : task.known.batches(Task::batch, {.shuffle_seed = 7, .epoch = epoch, .drop_last = true})) {
             some.emplace_back(b);
-            if (some.size() < static_cast<std::size_t>(steps_per_plan)) {
+            if (some.size() < ts::to_size(steps_per_plan)) {
                 continue;
             }
             std::vector<typename kept_batch<Task>::view_type> views;

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     std::printf("%d networks, %d more that rounding alone takes elsewhere; operators of", found.networks,
                 found.unusable);
     for (int k = 0; k < op_kinds; ++k) {
-        std::printf(" %s %d", ts::library_operators[k]->name, found.kinds[static_cast<std::size_t>(k)]);
+        std::printf(" %s %d", ts::library_operators[k]->name, found.kinds[ts::to_size(k)]);
     }
     std::printf("\nlargest relative differences: loss %.1e, gradients %.1e, changes of weights %.1e; %d pairs in which "
                 "rounding decides\n",

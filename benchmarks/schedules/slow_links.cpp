@@ -132,7 +132,7 @@ double carried(const ts::plan& p, int steps) {
     for (const std::vector<int>& list : p.order) {
         double sum = 0;
         for (const int t : list) {
-            sum += static_cast<double>(links.time_of(p, p.tasks[static_cast<std::size_t>(t)]));
+            sum += static_cast<double>(links.time_of(p, p.tasks[ts::to_size(t)]));
         }
         most = std::max(most, sum);
     }
@@ -148,7 +148,7 @@ void sweep(int devices, int rounds, int steps, bool compressed) {
     const ts::graph_view g = network.view();
     const ts::detail::synthetic_batch<ts::graph_view> data(g);
     const std::vector<std::vector<ts::input_data>> batches(
-        static_cast<std::size_t>(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
+        ts::to_size(steps), std::vector<ts::input_data>(data.inputs.begin(), data.inputs.end()));
     prediction predicted(g, devices, steps, b, team);
     const contest these = contest_of(g, devices, compressed);
     const std::vector<policy>& all = these.policies;
@@ -187,7 +187,7 @@ void sweep(int devices, int rounds, int steps, bool compressed) {
         }
         for (int round = -1; round < rounds; ++round) {
             for (std::size_t k = 0; k < sides.size(); ++k) {
-                side& x = sides[(k + static_cast<std::size_t>(round + 1)) % sides.size()];
+                side& x = sides[(k + ts::to_size(round + 1)) % sides.size()];
                 const double took = benchmarks::milliseconds([&] {
                     x.run->steps(batches);
                     x.run->finish();

@@ -9,6 +9,7 @@
 #include "examples/zoo/unet.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace {
 
@@ -54,7 +55,7 @@ int main(int count, char** arguments) {
                                                                    b.update(), {}, b, team.threads()));
                     p.run->set_learning_rate(0);
                     plans.push_back(&p.run->training_plan());
-                    all.push_back(static_cast<prepared&&>(p));
+                    all.push_back(std::move(p));
                 }
             }
             clock.learn(plans, g);

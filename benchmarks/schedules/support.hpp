@@ -27,10 +27,9 @@ struct roomy_backend : ts::host::backend {
     using ts::host::backend::backend;
     static ts::memory_source memory() {
         return {[](void*, int, index_t bytes) -> void* {
-                    const auto size = static_cast<std::size_t>(bytes + beyond + ts::arena_alignment);
-                    const auto rounded = size / static_cast<std::size_t>(ts::arena_alignment) *
-                                         static_cast<std::size_t>(ts::arena_alignment);
-                    void* m = std::aligned_alloc(static_cast<std::size_t>(ts::arena_alignment), rounded);
+                    const auto size = ts::to_size(bytes + beyond + ts::arena_alignment);
+                    const auto rounded = size / ts::to_size(ts::arena_alignment) * ts::to_size(ts::arena_alignment);
+                    void* m = std::aligned_alloc(ts::to_size(ts::arena_alignment), rounded);
                     if (m == nullptr) {
                         throw ts::error("no memory for an arena of " + std::to_string(bytes) + " bytes");
                     }

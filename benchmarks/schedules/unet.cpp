@@ -14,6 +14,8 @@
 #include "tessera/io/reports/svg_plot.hpp"
 #include "tessera/search/fit/fit.hpp"
 
+#include <utility>
+
 namespace {
 
 using namespace schedules;
@@ -150,7 +152,9 @@ void simulate_size(bool concludes = false) {
         const bool by_hand = x.how.schedule.stages > 0 && x.name.rfind("found", 0) != 0;
         rows.push_back({x.name, ms, gpu.memory_bytes == 0 || peak <= gpu.memory_bytes, by_hand});
     }
-    concludes ? conclude(Size, rows) : void();
+    if (concludes) {
+        conclude(Size, rows);
+    }
 }
 
 int plot(const std::string& file) {
@@ -178,7 +182,7 @@ int plot(const std::string& file) {
         }
         std::printf("\n");
         std::fflush(stdout);
-        chart.series.push_back(static_cast<ts::io::plot_series&&>(curve));
+        chart.series.push_back(std::move(curve));
     }
     ts::io::write_file_atomically(file, ts::io::to_svg(chart));
     return 0;
@@ -195,9 +199,15 @@ int main(int count, char** arguments) {
             const auto wanted = [&](const char* size) {
                 return a.size() == 1 || std::find(a.begin() + 1, a.end(), size) != a.end();
             };
-            wanted("128") ? measure<128>(8) : void();
-            wanted("256") ? measure<256>(8) : void();
-            wanted("512") ? measure<512>(4) : void();
+            if (wanted("128")) {
+                measure<128>(8);
+            }
+            if (wanted("256")) {
+                measure<256>(8);
+            }
+            if (wanted("512")) {
+                measure<512>(4);
+            }
             return 0;
         }
         if (a.size() == 1 && a[0] == "simulated") {

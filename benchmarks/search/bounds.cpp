@@ -79,7 +79,9 @@ int main(int count, char** arguments) {
             const bool wanted = count < 3 || std::any_of(arguments + 2, arguments + count, [&](const char* name) {
                                     return std::strcmp(name, entry.name) == 0;
                                 });
-            wanted ? row(entry, on, gaps) : void();
+            if (wanted) {
+                row(entry, on, gaps);
+            }
         }
         std::sort(gaps.begin(), gaps.end());
         if (!gaps.empty()) {

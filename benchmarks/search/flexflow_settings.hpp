@@ -50,8 +50,8 @@ inline settings read(int count, char** arguments) {
     settings s;
     for (int i = 2; i < count; ++i) {
         const char* value = std::strchr(arguments[i], '=');
-        const std::string name(arguments[i], value == nullptr ? std::strlen(arguments[i])
-                                                              : static_cast<std::size_t>(value - arguments[i]));
+        const std::string name(arguments[i],
+                               value == nullptr ? std::strlen(arguments[i]) : ts::to_size(value - arguments[i]));
         value = value == nullptr ? "" : value + 1;
         if (name == "networks") {
             s.networks = numbers(value);

@@ -44,7 +44,7 @@ inline std::vector<int> unroll(shape_graph& g, int layers, int steps, bool softm
         row.push_back(g.node());
     }
     for (int l = 0; l < layers; ++l) {
-        int state = before.empty() ? -1 : before[static_cast<std::size_t>(l)];
+        int state = before.empty() ? -1 : before[ts::to_size(l)];
         for (int& x : row) {
             state = state < 0 ? g.node({x}) : g.node({x, state});
             x = state;
@@ -54,7 +54,9 @@ inline std::vector<int> unroll(shape_graph& g, int layers, int steps, bool softm
         }
     }
     for (const int x : row) {
-        softmax ? (void)g.node({x}) : void();
+        if (softmax) {
+            (void)g.node({x});
+        }
     }
     return row;
 }
@@ -78,7 +80,7 @@ inline shape_graph attention_network(int steps) {
 inline shape_graph of_network(const ts::graph& network_of, bool merged) {
     const ts::graph_view g = network_of.view();
     shape_graph s;
-    std::vector<int> node(static_cast<std::size_t>(g.op_count));
+    std::vector<int> node(ts::to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         const ts::op_node& x = g.ops[op];
         const int producer = g.tensors[x.inputs[0]].producer;
@@ -86,14 +88,13 @@ inline shape_graph of_network(const ts::graph& network_of, bool merged) {
         const bool follows = k == ts::op_kind::batch_norm || k == ts::op_kind::relu || k == ts::op_kind::flatten ||
                              k == ts::op_kind::dropout;
         if (merged && follows && producer >= 0) {
-            node[static_cast<std::size_t>(op)] = node[static_cast<std::size_t>(producer)];
+            node[ts::to_size(op)] = node[ts::to_size(producer)];
             continue;
         }
-        node[static_cast<std::size_t>(op)] = s.node();
+        node[ts::to_size(op)] = s.node();
         for (const int t : x.inputs) {
             if (g.tensors[t].producer >= 0) {
-                s.edges.push_back(
-                    {node[static_cast<std::size_t>(g.tensors[t].producer)], node[static_cast<std::size_t>(op)]});
+                s.edges.push_back({node[ts::to_size(g.tensors[t].producer)], node[ts::to_size(op)]});
             }
         }
     }
@@ -102,10 +103,10 @@ inline shape_graph of_network(const ts::graph& network_of, bool merged) {
 
 /// Most neighbours of a node when it is eliminated, if the one with fewest always comes next.
 inline int least_degree_width(const shape_graph& g) {
-    std::vector<std::set<int>> near(static_cast<std::size_t>(g.nodes));
+    std::vector<std::set<int>> near(ts::to_size(g.nodes));
     for (const auto& [a, b] : g.edges) {
-        near[static_cast<std::size_t>(a)].insert(b);
-        near[static_cast<std::size_t>(b)].insert(a);
+        near[ts::to_size(a)].insert(b);
+        near[ts::to_size(b)].insert(a);
     }
     std::set<int> left;
     for (int v = 0; v < g.nodes; ++v) {
@@ -114,12 +115,12 @@ inline int least_degree_width(const shape_graph& g) {
     std::size_t width = 0;
     while (!left.empty()) {
         const int v = *std::min_element(left.begin(), left.end(), [&](int a, int b) {
-            return near[static_cast<std::size_t>(a)].size() < near[static_cast<std::size_t>(b)].size();
+            return near[ts::to_size(a)].size() < near[ts::to_size(b)].size();
         });
-        const std::set<int> mine = near[static_cast<std::size_t>(v)];
+        const std::set<int> mine = near[ts::to_size(v)];
         width = std::max(width, mine.size());
         for (const int a : mine) {
-            std::set<int>& others = near[static_cast<std::size_t>(a)];
+            std::set<int>& others = near[ts::to_size(a)];
             others.insert(mine.begin(), mine.end());
             others.erase(a);
             others.erase(v);

@@ -54,8 +54,12 @@ void curve(const char* name, std::deque<problem>& problems, int updates, int see
             const int number = learner->add(p.graph, p.on);
             for (int i = 1; i <= updates; ++i) {
                 learner->update(number);
-                i == updates / 4 ? cells[0].add(p, learner->best(number)) : void();
-                i == updates / 2 ? cells[1].add(p, learner->best(number)) : void();
+                if (i == updates / 4) {
+                    cells[0].add(p, learner->best(number));
+                }
+                if (i == updates / 2) {
+                    cells[1].add(p, learner->best(number));
+                }
             }
             cells[2].add(p, learner->best(number));
             cells[3].add(p, learner->greedy(number));
@@ -71,7 +75,7 @@ void one_graph(bool settings) {
     std::deque<problem> problems;
     const tl::family_split split = tl::split_family();
     for (int i = 0; i < 2; ++i) {
-        problems.emplace_back(tl::family::image_cells, split.training[static_cast<std::size_t>(i)], devices);
+        problems.emplace_back(tl::family::image_cells, split.training[tessera::to_size(i)], devices);
         std::printf("%s: %d nodes\n", problems.back().graph.name.c_str(), problems.back().graph.count());
     }
     std::printf("\n| learner | best of %d | %d | %d prices | most likely |\n|---|---|---|---|---|\n",
@@ -161,7 +165,9 @@ void batches() {
     const tl::family_split split = tl::split_family();
     for (std::size_t i = 0; i < 4; ++i) {
         training.emplace_back(tl::family::image_cells, split.training[i], devices);
-        i < 3 ? void(held_out.emplace_back(tl::family::image_cells, split.held_out[i], devices)) : void();
+        if (i < 3) {
+            held_out.emplace_back(tl::family::image_cells, split.held_out[i], devices);
+        }
     }
     std::printf(
         "| policy | training: best | most likely | held out: most likely | best of %d | %d prices after training | "
@@ -199,8 +205,8 @@ sp::cost_graph shuffled(sp::cost_graph g, const sp::evaluator& prices, std::uint
     for (sp::cost_edge& e : g.edges) {
         const int from = pick(static_cast<int>(order.size()) - 1);
         const int to = from + 1 + pick(static_cast<int>(order.size()) - 1 - from);
-        e.from = order[static_cast<std::size_t>(from)];
-        e.to = order[static_cast<std::size_t>(to)];
+        e.from = order[tessera::to_size(from)];
+        e.to = order[tessera::to_size(to)];
     }
     return g;
 }

@@ -67,8 +67,12 @@ std::int64_t curve(const std::string& name, std::deque<placing>& problems, int u
             for (int i = 1; i <= updates; ++i) {
                 variance +=
                     policy.update(number).return_variance / updates / seeds / static_cast<double>(problems.size());
-                i == updates / 4 ? cells[1].add(p, policy.best(number)) : void();
-                i == updates / 2 ? cells[2].add(p, policy.best(number)) : void();
+                if (i == updates / 4) {
+                    cells[1].add(p, policy.best(number));
+                }
+                if (i == updates / 2) {
+                    cells[2].add(p, policy.best(number));
+                }
             }
             cells[3].add(p, policy.best(number));
             cells[4].add(p, policy.place(number, {.passes = 3}));
@@ -162,7 +166,9 @@ std::vector<sp::found> drawn(Policy& policy, int number, std::span<const int> co
     for (int k = 0; k < counts.back() / passes; ++k) {
         sp::found f = policy.place(number, {passes, true, seed * 1'000'003 + static_cast<std::uint64_t>(k), {}});
         best = k == 0 || f.better_than(best) ? std::move(f) : best;
-        (k + 1) * passes == counts[all.size()] ? all.push_back(best) : void();
+        if ((k + 1) * passes == counts[all.size()]) {
+            all.push_back(best);
+        }
     }
     return all;
 }
@@ -186,7 +192,9 @@ void hide(Policy& policy, int number, hidden what) {
     if (what != hidden::nothing) {
         tl::group_graph seen = policy.at(number).seen;
         seen.edges.clear();
-        what == hidden::everything ? tl::find_reaches(seen) : void();
+        if (what == hidden::everything) {
+            tl::find_reaches(seen);
+        }
         policy.see(number, seen);
     }
 }

@@ -17,7 +17,7 @@ namespace ts = tessera;
 
 /// For instance "samples 16 x channels 4, on all devices".
 inline std::string pattern_of(const ts::strategy& s, const ts::description& d, int op, int devices) {
-    const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+    const ts::configuration& c = s.ops[ts::to_size(op)];
     int degree[5]{};
     std::fill(std::begin(degree), std::end(degree), 1);
     for (int l = 0; l < d.loops.size(); ++l) {
@@ -55,7 +55,7 @@ inline void print_patterns(const ts::graph_view& g, const ts::strategy& s, int d
         double weights = 0;
     };
     std::vector<row> rows;
-    std::vector<char> counted(static_cast<std::size_t>(g.parameter_count), 0);
+    std::vector<char> counted(ts::to_size(g.parameter_count), 0);
     double flops = 0;
     double weights = 0;
     for (int op = 0; op < g.op_count; ++op) {
@@ -70,8 +70,8 @@ inline void print_patterns(const ts::graph_view& g, const ts::strategy& s, int d
         place->flops += work;
         flops += work;
         for (const int p : g.ops[op].parameters) {
-            if (counted[static_cast<std::size_t>(p)] == 0) {
-                counted[static_cast<std::size_t>(p)] = 1;
+            if (counted[ts::to_size(p)] == 0) {
+                counted[ts::to_size(p)] = 1;
                 const auto volume = static_cast<double>(g.parameters[p].extents.volume());
                 place->weights += volume;
                 weights += volume;

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace {
 
@@ -79,11 +80,11 @@ int make_profile(const std::string& name, const std::string& file) {
 
 /// The busiest device's tasks by the roofline, nothing else: no waits, no transfers between devices.
 double busiest_by_roofline(const ts::graph_view& g, const ts::plan& p, const ts::cluster& on) {
-    std::vector<double> busy(static_cast<std::size_t>(p.devices), 0);
+    std::vector<double> busy(ts::to_size(p.devices), 0);
     const simulation::task_times roofline{nullptr, ts::host::reached_here()};
     for (const ts::task& t : p.tasks) {
         const ts::description d = t.op >= 0 ? g.describe(t.op) : ts::description{};
-        busy[static_cast<std::size_t>(t.device)] += static_cast<double>(roofline(g, d, p.tiles, t, on.class_of(0)));
+        busy[ts::to_size(t.device)] += static_cast<double>(roofline(g, d, p.tiles, t, on.class_of(0)));
     }
     return *std::max_element(busy.begin(), busy.end());
 }
@@ -151,7 +152,7 @@ int run(const std::string& name, const std::string& file, const std::string& out
         memory = 0;
     };
     for (int i = first; i < static_cast<int>(all.size()) && i < first + count; ++i) {
-        const reality::named& s = all[static_cast<std::size_t>(i)];
+        const reality::named& s = all[ts::to_size(i)];
         running r;
         const double begin = ts::seconds_now();
         r.session.reset(new ts::session<backend>(g, s.how, s.devices, update(), {}, b, devices.threads()));
@@ -188,7 +189,7 @@ int run(const std::string& name, const std::string& file, const std::string& out
         for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {
             memory += p.arena_bytes[d] + p.persistent_bytes[d];
         }
-        group.push_back(static_cast<running&&>(r));
+        group.push_back(std::move(r));
         if (memory > (ts::index_t{10} << 30)) {
             measure();
         }

@@ -55,7 +55,7 @@ void row(const networks::zoo_entry& entry, ts::index_t samples) {
         const bool computes = t.kind() == ts::task_kind::compute && t.what != ts::pass::update && t.device == 0;
         if (computes && g.facts(t.op).work == ts::work_kind::convolution) {
             model.add(ts::cost::workspace_bytes(g.describe(t.op), t.compute().ranges));
-            host.add(t.scratch >= 0 ? p.tiles[static_cast<std::size_t>(t.scratch)].bytes : 0);
+            host.add(t.scratch >= 0 ? p.tiles[ts::to_size(t.scratch)].bytes : 0);
         }
     }
     std::printf("| %s | %.1f | %.1f | %+.1f | %.2f | %.2f | %.2f | %.2f |\n", entry.name, in_mb(before), in_mb(after),

@@ -96,7 +96,7 @@ inline void run_on(long first, long count) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (long i = first; i < first + count; ++i) {
-        CPU_SET(static_cast<std::size_t>(i % cores), &set);
+        CPU_SET(ts::to_size(i % cores), &set);
     }
     sched_setaffinity(0, sizeof set, &set);
 }

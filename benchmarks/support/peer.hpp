@@ -110,7 +110,7 @@ inline std::vector<char> read_file(const std::string& path, ts::index_t wanted) 
         throw ts::error("tessera: " + path + " has " + std::to_string(bytes) + " bytes and the network needs " +
                         std::to_string(4 * wanted));
     }
-    std::vector<char> content(static_cast<std::size_t>(bytes));
+    std::vector<char> content(ts::to_size(bytes));
     in.seekg(0);
     if (!in.read(content.data(), bytes)) {
         throw ts::error("tessera: cannot read " + path);
@@ -120,8 +120,8 @@ inline std::vector<char> read_file(const std::string& path, ts::index_t wanted) 
 
 template <class T>
 std::vector<T> part_of(const std::vector<char>& content, ts::index_t& at, ts::index_t count) {
-    std::vector<T> out(static_cast<std::size_t>(count));
-    std::memcpy(out.data(), content.data() + 4 * at, static_cast<std::size_t>(4 * count));
+    std::vector<T> out(ts::to_size(count));
+    std::memcpy(out.data(), content.data() + 4 * at, ts::to_size(4 * count));
     at += count;
     return out;
 }
@@ -240,7 +240,9 @@ private:
     }
     /// Of all ranks the longest.
     double agreed(double ms) {
-        group_ != nullptr ? group_->agree_on_most({&ms, 1}) : void();
+        if (group_ != nullptr) {
+            group_->agree_on_most({&ms, 1});
+        }
         return ms;
     }
 
@@ -269,7 +271,7 @@ private:
             tried_.push_back("\"" + c.name + " ms\": " + std::to_string(medians.back()));
         }
         const auto best = std::min_element(medians.begin(), medians.end()) - medians.begin();
-        std::swap(contenders_.front(), contenders_[static_cast<std::size_t>(best)]);
+        std::swap(contenders_.front(), contenders_[ts::to_size(best)]);
         contenders_.erase(contenders_.begin() + 1, contenders_.end());
     }
 
@@ -301,21 +303,25 @@ inline std::string list_of(const std::vector<double>& values) {
 /// it.
 template <class Next>
 void serve(peer& p, bool answers, Next&& next) {
-    answers
-        ? answer("{\"ready\": true, \"side\": \"tessera\", \"version\": \"0.2.0\", \"settings\": " + p.settings() + "}")
-        : void();
+    if (answers) {
+        answer("{\"ready\": true, \"side\": \"tessera\", \"version\": \"0.2.0\", \"settings\": " + p.settings() + "}");
+    }
     for (std::string line; next(line) && line != "quit";) {
         if (line == "reset") {
             p.reset();
-            answers ? answer("{\"reset\": true}") : void();
+            if (answers) {
+                answer("{\"reset\": true}");
+            }
         } else if (line.rfind("steps ", 0) == 0) {
-            const auto count = static_cast<std::size_t>(to_number("steps", line.substr(6)));
+            const auto count = ts::to_size(to_number("steps", line.substr(6)));
             std::vector<double> ms(count);
             std::vector<double> losses(count);
             for (std::size_t i = 0; i < count; ++i) {
                 ms[i] = p.step(losses[i]);
             }
-            answers ? answer("{\"ms\": " + list_of(ms) + ", \"loss\": " + list_of(losses) + "}") : void();
+            if (answers) {
+                answer("{\"ms\": " + list_of(ms) + ", \"loss\": " + list_of(losses) + "}");
+            }
         } else {
             throw ts::error("tessera: unknown command '" + line + "'; known: steps K, reset, quit");
         }

@@ -5,6 +5,7 @@
 #include "tessera/execute/measure/timing.hpp"
 
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include <pthread.h>
@@ -28,12 +29,10 @@ double milliseconds(What&& what) {
 }
 
 /// The middle one, of an even number the upper one; 0 of none.
-inline double median(std::vector<double> x) { return tessera::timing_of(static_cast<std::vector<double>&&>(x)).median; }
+inline double median(std::vector<double> x) { return tessera::timing_of(std::move(x)).median; }
 
 /// A quarter of them are less; 0 of none.
-inline double lower_quartile(std::vector<double> x) {
-    return tessera::timing_of(static_cast<std::vector<double>&&>(x)).lower_quartile;
-}
+inline double lower_quartile(std::vector<double> x) { return tessera::timing_of(std::move(x)).lower_quartile; }
 
 /// This thread runs on the cores [first, last] alone; where that is not allowed, it floats.
 inline void use_cores(int first, int last) {

@@ -68,11 +68,11 @@ ts::device_graph first_devices(const ts::device_graph& g, int devices) {
         }
     }
     for (ts::component& c : r.components) {
-        c.inside = c.inside < 0 ? -1 : number[static_cast<std::size_t>(c.inside)];
+        c.inside = c.inside < 0 ? -1 : number[ts::to_size(c.inside)];
     }
     for (ts::link l : g.links) {
-        l.from = number[static_cast<std::size_t>(l.from)];
-        l.to = number[static_cast<std::size_t>(l.to)];
+        l.from = number[ts::to_size(l.from)];
+        l.to = number[ts::to_size(l.to)];
         if (l.from >= 0 && l.to >= 0) {
             r.links.push_back(l);
         }

@@ -5,8 +5,8 @@
 //   plan --network vgg16 --machine p100 --nodes 4 --from vgg16.json --explain fc6 --compare data
 //   plan --network vgg16 --machine p100 --memory 2GB --search fit
 //
-// It ends with 2 for a command line that makes no sense, with 130 where Ctrl-C ended a search early and the best so far was reported, and
-// with 1 for anything else that goes wrong.
+// It ends with 2 for a command line that makes no sense, with 130 where Ctrl-C ended a search early and the best so far
+// was reported, and with 1 for anything else that goes wrong.
 #include "examples/output.hpp"
 #include "examples/plan/plan.hpp"
 #include "examples/zoo/zoo.hpp"

@@ -35,7 +35,8 @@ struct machine_kind {
 };
 const std::vector<machine_kind>& machine_kinds();
 
-/// A machine by the name of its kind or from a file; of `devices` devices (0: all), each of `memory` bytes (negative: as the machine says, 0: unlimited).
+/// A machine by the name of its kind or from a file; of `devices` devices (0: all), each of `memory` bytes (negative:
+/// as the machine says, 0: unlimited).
 ts::device_graph make_machine(const std::string& name_or_file, int nodes, int devices, ts::index_t memory);
 
 /// What is asked for.
@@ -79,7 +80,8 @@ struct problem {
     ts::optimizer update;
 };
 
-/// While it lives Ctrl-C asks a search to end with the best so far; a second Ctrl-C ends the program, as does one at any other time.
+/// While it lives Ctrl-C asks a search to end with the best so far; a second Ctrl-C ends the program, as does one at
+/// any other time.
 class interruptible {
 public:
     interruptible();
@@ -131,8 +133,8 @@ ts::search::search_found find_strategy(const problem& p, const std::string& name
 /// The optimizer of a request.
 ts::optimizer optimizer_of(const request& r);
 
-/// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its time grows with the cube of the devices
-/// among which gradients are exchanged.
+/// Throws tessera::error, in words, where the plan of a strategy would take too long to order or too much memory: its
+/// time grows with the cube of the devices among which gradients are exchanged.
 void require_plannable(const problem& p, const ts::strategy& s);
 /// True where that is so, or where it would take more than a few seconds: what a search estimates is shown instead.
 bool is_large(const problem& p, const ts::strategy& s);
@@ -171,8 +173,8 @@ struct presented {
 presented present(const problem& p, const ts::search::search_found& found, const std::string& called, const request& r,
                   const std::function<void(const std::string&)>& say);
 
-/// The strategy's plan as a program for another library, where one is asked for: a sentence about it, or nothing. Throws tessera::error for a library that
-/// there is no export to, and with all that has no counterpart there.
+/// The strategy's plan as a program for another library, where one is asked for: a sentence about it, or nothing.
+/// Throws tessera::error for a library that there is no export to, and with all that has no counterpart there.
 void require_export(const request& r); // before a search
 std::string export_plan(const problem& p, const ts::strategy& s, const request& r);
 

@@ -15,11 +15,12 @@ namespace {
 /// How much there is to order in the plan of a strategy.
 struct plan_size {
     double devices = 0;
-    /// A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered compares a clock with a
-    /// place for each device of the plan.
+    /// A slice of a parameter's gradient waits for every device that has a contribution, and to be known to be ordered
+    /// compares a clock with a place for each device of the plan.
     double joined = 0;
     double tasks = 0;
-    /// Pairs of results of a device: each is compared with those that had its memory before, most of them where there are many micro-batches.
+    /// Pairs of results of a device: each is compared with those that had its memory before, most of them where there
+    /// are many micro-batches.
     double pairs() const { return tasks * tasks / devices; }
     double clock_bytes() const { return 8 * tasks * devices; }
 };
@@ -28,7 +29,7 @@ plan_size size_of(const problem& p, const ts::strategy& s) {
     plan_size x;
     x.devices = static_cast<double>(p.on.devices());
     for (int op = 0; op < p.network.op_count; ++op) {
-        const auto shards = static_cast<double>(s.ops[static_cast<std::size_t>(op)].shards());
+        const auto shards = static_cast<double>(s.ops[ts::to_size(op)].shards());
         const auto parameters = static_cast<double>(p.network.ops[op].parameters.size());
         x.joined += parameters * shards * shards * x.devices;
         x.tasks += shards * (4 * s.micro_batches + 2 * parameters);

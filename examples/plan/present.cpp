@@ -41,8 +41,7 @@ std::string lacking(const problem& p, const ts::plan& plan) {
 
 /// At least so wide, at the left, or at the right where the width is negative.
 std::string in_column(const std::string& text, int width = 28) {
-    const std::string spaces(static_cast<std::size_t>(std::max(std::abs(width) - static_cast<int>(text.size()), 0)),
-                             ' ');
+    const std::string spaces(ts::to_size(std::max(std::abs(width) - static_cast<int>(text.size()), 0)), ' ');
     return width < 0 ? spaces + text : text + spaces;
 }
 
@@ -99,7 +98,7 @@ std::string text_of_difference(const problem& p, const ts::strategy& found, cons
 int find_layer(const ts::graph_view& g, const std::string& name) {
     const std::vector<std::string> names = ts::paths_of(g).ops;
     for (int op = 0; op < g.op_count; ++op) {
-        if (names[static_cast<std::size_t>(op)] == name) {
+        if (names[ts::to_size(op)] == name) {
             return op;
         }
     }

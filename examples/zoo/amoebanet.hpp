@@ -8,10 +8,11 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// A cell computes on its predecessor's result (state 0) and on that of the cell before (state 1), both brought to C channels; five sums
-/// of two operations on earlier states are its further states, and some of the states, concatenated, its result. The operations are those
-/// of the paper's figure; of which states a normal cell concatenates, the paper (the last three) and the authors' public TensorFlow code
-/// (0, 3, 4 and 6) differ, and only the latter has the parameters of GPipe's table.
+/// A cell computes on its predecessor's result (state 0) and on that of the cell before (state 1), both brought to C
+/// channels; five sums of two operations on earlier states are its further states, and some of the states,
+/// concatenated, its result. The operations are those of the paper's figure; of which states a normal cell
+/// concatenates, the paper (the last three) and the authors' public TensorFlow code (0, 3, 4 and 6) differ, and only
+/// the latter has the parameters of GPipe's table.
 template <ts::index_t C>
 struct amoebanet_cell {
     template <int Place, ts::index_t Out, class... Options>
@@ -74,13 +75,15 @@ struct amoebanet_cell {
     }
 };
 
-/// The cells between the stem's convolution and the classifier: two reductions, three times L / 3 normal cells, a reduction between.
+/// The cells between the stem's convolution and the classifier: two reductions, three times L / 3 normal cells, a
+/// reduction between.
 /// Rows: of the images.
 template <int L, ts::index_t D, ts::index_t Rows>
 struct amoebanet_cells {
     static_assert(L % 3 == 0 && D % 8 == 0 && Rows % 32 == 0,
                   "cells come in threes, filters in eights, and rows halve five times");
-    /// Of a normal cell 45 and of a reduction 38, and what brings the second state to C channels: 7 behind a reduction, else 3.
+    /// Of a normal cell 45 and of a reduction 38, and what brings the second state to C channels: 7 behind a reduction,
+    /// else 3.
     static constexpr int op_count = L * (45 + 3) + 3 * (7 - 3) + 4 * (38 + 3) + (7 - 3);
     template <int>
     static constexpr auto nth() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLRM (Naumov et al. 2019): tables of categories, a perceptron for numbers, the products of all pairs of their vectors, another perceptron.
+// DLRM (Naumov et al. 2019): tables of categories, a perceptron for numbers, the products of all pairs of their
+// vectors, another perceptron.
 #pragma once
 
 #include "tessera/net/dag.hpp"
@@ -11,8 +12,8 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// An entry of a dag: from vectors [N,1,C], called From, the first of them and the products of every pair (those below the diagonal
-/// of the matrix of all products), side by side: [N, C + n * (n - 1) / 2].
+/// An entry of a dag: from vectors [N,1,C], called From, the first of them and the products of every pair (those below
+/// the diagonal of the matrix of all products), side by side: [N, C + n * (n - 1) / 2].
 template <class Name, class... From>
 struct dot_interaction {
     static constexpr int count = static_cast<int>(sizeof...(From));
@@ -56,7 +57,7 @@ private:
         return b.refused ? -1 : b.add_op(a, "pairs", ts::key_of<dot_interaction>, false, &x, 1);
     }
     template <class Join>
-    static constexpr int join(ts::graph_builder& b, int (&x)[static_cast<std::size_t>(count)]) {
+    static constexpr int join(ts::graph_builder& b, int (&x)[ts::to_size(count)]) {
         for (int n = count; n > 1 && !b.refused; n = (n + ts::max_inputs - 1) / ts::max_inputs) {
             for (int first = 0; first < n; first += ts::max_inputs) {
                 const int some = n - first < ts::max_inputs ? n - first : ts::max_inputs;
@@ -69,7 +70,8 @@ private:
     }
 };
 
-/// One table of Width columns for each of Rows, Dense numbers. (The published network ends in one logit and a sigmoid; here in two classes.)
+/// One table of Width columns for each of Rows, Dense numbers. (The published network ends in one logit and a sigmoid;
+/// here in two classes.)
 /// Inputs: numbers, feature<0>, ..., truth.
 template <ts::index_t Dense, ts::index_t Width, ts::index_t... Rows>
 struct dlrm_parts {

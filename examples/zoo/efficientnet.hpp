@@ -40,7 +40,8 @@ struct narrow : ts::conv2d<Channels, ts::no_bias> {};
 template <int Stage, int Place, int Which>
 struct norm : ts::batch_norm<> {};
 
-/// Squeeze and excitation (Hu et al. 2018): each channel times a number from 0 to 1 that the means of all channels give.
+/// Squeeze and excitation (Hu et al. 2018): each channel times a number from 0 to 1 that the means of all channels
+/// give.
 template <int Stage, int Place, ts::index_t Channels, ts::index_t Squeezed>
 using excitation = ts::branches<ts::multiply, ts::branch<>,
                                 ts::branch<ts::mean_over_kept<2, 3>, squeeze<Stage, Place, Squeezed>, ts::silu,
@@ -75,7 +76,8 @@ struct mbconv_stage {
                               ts::stochastic_depth<Dropped>>;
 };
 
-/// Dropped: per cent of the values before the classifier, and of the samples before the last block; before the first none, and evenly between.
+/// Dropped: per cent of the values before the classifier, and of the samples before the last block; before the first
+/// none, and evenly between.
 template <ts::index_t Pixels, ts::index_t Colors, ts::index_t Classes, int Dropped, ts::index_t Stem, ts::index_t Head,
           class... Stages>
 struct efficientnet_parts {
@@ -106,7 +108,8 @@ struct efficientnet_parts {
                                    ts::cross_entropy>;
 };
 
-/// EfficientNet-B0 for 224 x 224 images (Tan and Le 2019, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", table 1).
+/// EfficientNet-B0 for 224 x 224 images (Tan and Le 2019, "EfficientNet: Rethinking Model Scaling for Convolutional
+/// Neural Networks", table 1).
 struct efficientnet_b0
     : efficientnet_parts<224, 3, 1000, 20, 32, 1280, mbconv_stage<1, 16, 1, 3, 1>, mbconv_stage<2, 24, 6, 3, 2>,
                          mbconv_stage<2, 40, 6, 5, 2>, mbconv_stage<3, 80, 6, 3, 2>, mbconv_stage<3, 112, 6, 5, 1>,

@@ -11,8 +11,8 @@
 
 namespace networks {
 
-/// Pairs of blocks of GPT, the second one with Experts of Hidden units instead of its two wide layers. An expert has Slots for the tokens
-/// of a sample; a token goes to Top experts. Nothing here balances the experts' loads.
+/// Pairs of blocks of GPT, the second one with Experts of Hidden units instead of its two wide layers. An expert has
+/// Slots for the tokens of a sample; a token goes to Top experts. Nothing here balances the experts' loads.
 template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Hidden,
           ts::index_t Slots, int Top, ts::index_t Vocabulary = 32000>
 struct moe_parts {

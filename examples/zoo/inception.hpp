@@ -62,7 +62,8 @@ using e = ts::branches<ts::concat, conv<B, 0, 320>, ts::branch<conv<B, 1, 384>, 
 struct fc : ts::linear<1000> {};
 } // namespace inception_layers
 
-/// Inception-v3 for 299 x 299 images, layer by layer as torchvision has it. (Its batch norms add 1e-3 to the variance; these 1e-5.)
+/// Inception-v3 for 299 x 299 images, layer by layer as torchvision has it. (Its batch norms add 1e-3 to the variance;
+/// these 1e-5.)
 struct inception_v3
     : ts::sequential<ts::image<3, 299, 299>, inception_layers::conv<0, 0, 32, ts::window<3>, ts::stride<2>>,
                      inception_layers::conv<0, 1, 32, ts::window<3>>,

@@ -13,9 +13,9 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// LLaMA (Touvron et al. 2023, "LLaMA: Open and Efficient Foundation Language Models"): no biases, positions as rotations of queries and keys (Su et al.
-/// 2021), norms before the parts (Zhang and Sennrich 2019), silu(x W) * (x V) in the middle of Hidden channels (Shazeer 2020, "GLU Variants Improve
-/// Transformer").
+/// LLaMA (Touvron et al. 2023, "LLaMA: Open and Efficient Foundation Language Models"): no biases, positions as
+/// rotations of queries and keys (Su et al. 2021), norms before the parts (Zhang and Sennrich 2019), silu(x W) * (x V)
+/// in the middle of Hidden channels (Shazeer 2020, "GLU Variants Improve Transformer").
 template <int Layers, ts::index_t Width, int Heads, ts::index_t Hidden, ts::index_t Context, ts::index_t Vocabulary>
 struct llama_parts {
     struct words : ts::embedding<Vocabulary, Width> {};

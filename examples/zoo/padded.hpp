@@ -13,7 +13,8 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// Classes of texts by two LSTM layers in both directions: the sum of their states within a text's length. Inputs: tokens, lengths, labels.
+/// Classes of texts by two LSTM layers in both directions: the sum of their states within a text's length. Inputs:
+/// tokens, lengths, labels.
 template <int Steps, ts::index_t Vocabulary, ts::index_t Width, ts::index_t Hidden, ts::index_t Classes>
 struct padded_lstm_parts {
     struct words : ts::embedding<Vocabulary, Width> {};
@@ -31,8 +32,8 @@ struct padded_lstm_parts {
 };
 struct padded_lstm : padded_lstm_parts<64, 20000, 256, 256, 2>::network {};
 
-/// Translation by GRUs (Cho et al. 2014): the encoder's state at the end of each source's length starts the decoder. Inputs: source, lengths, target,
-/// truth.
+/// Translation by GRUs (Cho et al. 2014): the encoder's state at the end of each source's length starts the decoder.
+/// Inputs: source, lengths, target, truth.
 template <int Steps, int TargetSteps, ts::index_t Vocabulary, ts::index_t Width, ts::index_t Hidden>
 struct padded_gru_parts {
     struct source;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent networks that FlexFlow was measured on (Jia, Zaharia and Aiken 2019, table 3), unrolled for 40 steps. What the paper
-// leaves open is said here: vocabularies, the width of embeddings (that of the hidden layers), states that start from zeros.
+// The recurrent networks that FlexFlow was measured on (Jia, Zaharia and Aiken 2019, table 3), unrolled for 40 steps.
+// What the paper leaves open is said here: vocabularies, the width of embeddings (that of the hidden layers), states
+// that start from zeros.
 #pragma once
 
 #include "tessera/net/dag.hpp"
@@ -47,8 +48,8 @@ struct rnnlm : rnnlm_parts<>::network {};
 /// Two steps: small enough to search exhaustively.
 struct rnnlm_2_steps : rnnlm_parts<2>::network {};
 
-/// NMT: encoder and decoder of two LSTM layers each, attention of every decoder step to all encoder steps (Luong et al. 2015, general
-/// scores, no input feeding), for a vocabulary of 32,000. Inputs: source, target, truth.
+/// NMT: encoder and decoder of two LSTM layers each, attention of every decoder step to all encoder steps (Luong et al.
+/// 2015, general scores, no input feeding), for a vocabulary of 32,000. Inputs: source, target, truth.
 template <int Steps = 40, ts::index_t Hidden = 1024, ts::index_t Vocabulary = 32000>
 struct nmt_parts {
     struct source;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep networks for images whose blocks add up or concatenate: ResNet-101, ResNeXt-50, pre-activation ResNets, DenseNet-121.
+// Deep networks for images whose blocks add up or concatenate: ResNet-101, ResNeXt-50, pre-activation ResNets,
+// DenseNet-121.
 #pragma once
 
 #include "examples/networks.hpp"
@@ -45,7 +46,8 @@ template <ts::index_t Classes>
 struct classes : ts::linear<Classes> {};
 } // namespace resnext_layers
 
-/// ResNeXt-50 of 32 groups of 4 channels, for 224 x 224 images (Xie et al. 2017, "Aggregated Residual Transformations for Deep Neural Networks").
+/// ResNeXt-50 of 32 groups of 4 channels, for 224 x 224 images (Xie et al. 2017, "Aggregated Residual Transformations
+/// for Deep Neural Networks").
 struct resnext50
     : ts::sequential<ts::image<3, 224, 224>, resnet_layers::conv1, resnet_layers::norm1, ts::relu,
                      ts::max_pool<3, ts::stride<2>, ts::padding<1>>, resnext_layers::stage<1, 3, 128, 256, 32, 1>,
@@ -53,8 +55,8 @@ struct resnext50
                      resnext_layers::stage<4, 3, 1024, 2048, 32, 2>, ts::global_average_pool, resnet_layers::fc,
                      ts::cross_entropy> {};
 
-/// As the paper has them for small images: three stages behind a 3 x 3 convolution of Stem channels, Blocks bottlenecks each, the first of Inner
-/// channels in Groups and Outer behind them, twice as many in every stage that follows.
+/// As the paper has them for small images: three stages behind a 3 x 3 convolution of Stem channels, Blocks bottlenecks
+/// each, the first of Inner channels in Groups and Outer behind them, twice as many in every stage that follows.
 template <ts::index_t Pixels, ts::index_t Colors, ts::index_t Classes, int Blocks, ts::index_t Stem, ts::index_t Inner,
           ts::index_t Outer, ts::index_t Groups>
 struct small_resnext
@@ -72,7 +74,8 @@ template <int Stage, int Place, ts::index_t Channels, int Window, int Stride>
 struct conv : ts::conv2d<Channels, ts::window<Window>, ts::stride<Stride>, ts::padding<Window / 2>, ts::no_bias> {};
 template <int Stage, int Place>
 struct norm : ts::batch_norm<> {};
-/// Normalize, relu, convolve: three times after a first normalization that the shortcut of a stage's first block shares.
+/// Normalize, relu, convolve: three times after a first normalization that the shortcut of a stage's first block
+/// shares.
 template <int Stage, int Place, ts::index_t Width, int Stride>
 using narrow = ts::branch<conv<Stage, Place, Width, 1, Stride>, norm<Stage, Place + 1>, ts::relu,
                           conv<Stage, Place + 1, Width, 3, 1>, norm<Stage, Place + 2>, ts::relu,
@@ -86,8 +89,8 @@ struct last_norm : ts::batch_norm<> {};
 struct fc : ts::linear<10> {};
 } // namespace preactivation_layers
 
-/// Pre-activation ResNet with bottlenecks for 32 x 32 images (He et al. 2016b, "Identity mappings in deep residual networks"), of
-/// 9 * Blocks + 2 layers.
+/// Pre-activation ResNet with bottlenecks for 32 x 32 images (He et al. 2016b, "Identity mappings in deep residual
+/// networks"), of 9 * Blocks + 2 layers.
 template <int Blocks>
 struct resnet_v2
     : ts::sequential<ts::image<3, 32, 32>, preactivation_layers::conv1, preactivation_layers::stage<1, Blocks, 16, 1>,

@@ -13,8 +13,9 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// A recommendation with two losses: the product of a user's vector, from what they have read, and an item's, from numbers about it, predicts a rating,
-/// and both vectors what the user does with it. The rating's loss counts half. Inputs: history, numbers, rating, action.
+/// A recommendation with two losses: the product of a user's vector, from what they have read, and an item's, from
+/// numbers about it, predicts a rating, and both vectors what the user does with it. The rating's loss counts half.
+/// Inputs: history, numbers, rating, action.
 template <ts::index_t Items, ts::index_t History, ts::index_t Numbers, ts::index_t Width, ts::index_t Vector,
           ts::index_t Actions>
 struct two_towers_parts {
@@ -49,8 +50,9 @@ struct two_towers_parts {
 };
 struct two_towers : two_towers_parts<100000, 50, 256, 512, 128, 8>::network {};
 
-/// Texts and pictures in one space, as CLIP learns it (Radford et al. 2021): a tower of words and one of a picture's features, whose vectors of length 1 are told
-/// from all others of the global batch, both ways, with a temperature that is learned. Inputs: words, features.
+/// Texts and pictures in one space, as CLIP learns it (Radford et al. 2021): a tower of words and one of a picture's
+/// features, whose vectors of length 1 are told from all others of the global batch, both ways, with a temperature that
+/// is learned. Inputs: words, features.
 template <ts::index_t Vocabulary, ts::index_t Length, ts::index_t Features, ts::index_t Width, ts::index_t Vector>
 struct contrastive_towers_parts {
     struct words;

@@ -33,8 +33,9 @@ struct transformer_layers {
     using attention_to = ts::cross_attention<Memory, Heads, query<1>, key<1>, value<1>, merge<1>, Weights...>;
 };
 
-/// GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020; all attention dense): normalization before every part, the output layer
-/// tied to the embedding. Its query, key and value are three layers instead of one of three times the width.
+/// GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020; all attention dense): normalization before every part, the
+/// output layer tied to the embedding. Its query, key and value are three layers instead of one of three times the
+/// width.
 template <int Layers, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Vocabulary = 50257>
 struct gpt_parts {
     struct words : ts::embedding<Vocabulary, Width> {};
@@ -89,7 +90,8 @@ struct transform_norm : ts::layer_norm<> {};
 struct logits : ts::linear<30522> {};
 } // namespace bert_layers
 
-/// BERT-large (24 layers), uncased (Devlin et al. 2019), 512 positions, with the head that it is pre-trained with: here a label at every position.
+/// BERT-large (24 layers), uncased (Devlin et al. 2019), 512 positions, with the head that it is pre-trained with: here
+/// a label at every position.
 /// Inputs: text, segments, truth.
 template <int Layers, ts::index_t Length = 512>
 struct bert
@@ -129,8 +131,9 @@ using decoder_block =
                ts::residual<decoder::wide, ts::relu, decoder::narrow, ts::dropout<10>>, decoder::norm<2>>;
 } // namespace translation_layers
 
-/// The Transformer (base) of Vaswani et al. 2017: 6 + 6 layers, one table of 37,000 words for source, target and output; sentences of
-/// Length. Positions are fixed vectors, here random ones instead of sines. Inputs: source, target, truth.
+/// The Transformer (base) of Vaswani et al. 2017: 6 + 6 layers, one table of 37,000 words for source, target and
+/// output; sentences of Length. Positions are fixed vectors, here random ones instead of sines. Inputs: source, target,
+/// truth.
 template <ts::index_t Length, int Layers = 6>
 struct transformer_base : ts::dag<ts::input<translation_layers::source, ts::tokens<Length>>,
                                   ts::input<translation_layers::target, ts::tokens<Length>>,

@@ -8,9 +8,9 @@ namespace networks {
 
 namespace ts = tessera;
 
-/// Depth times down and up again, twice the channels at every level, from Width on. Padded: the convolutions keep the size, which must be
-/// a multiple of 2^Depth; else they are the paper's, without padding, and what skips a level is cropped to what comes back.
-/// In training Dropped per cent of the deepest level's numbers are left out.
+/// Depth times down and up again, twice the channels at every level, from Width on. Padded: the convolutions keep the
+/// size, which must be a multiple of 2^Depth; else they are the paper's, without padding, and what skips a level is
+/// cropped to what comes back. In training Dropped per cent of the deepest level's numbers are left out.
 template <ts::index_t Size, ts::index_t Channels, ts::index_t Classes, ts::index_t Width, int Depth, bool Padded,
           int Dropped = 50>
 struct unet_parts {

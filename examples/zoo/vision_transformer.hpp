@@ -20,8 +20,9 @@ struct class_token : ts::operation<class_token> {
     }
 };
 
-/// ViT (Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words"): patches of Patch x Patch pixels as positions of a Transformer that normalizes
-/// before its parts, behind a position for the class, which starts from a vector of its own and whose last state tells it.
+/// ViT (Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words"): patches of Patch x Patch pixels as positions of a
+/// Transformer that normalizes before its parts, behind a position for the class, which starts from a vector of its own
+/// and whose last state tells it.
 template <ts::index_t Pixels, ts::index_t Patch, int Layers, ts::index_t Width, int Heads, ts::index_t Classes = 1000,
           ts::index_t Colors = 3>
 struct vit_parts {

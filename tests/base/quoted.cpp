@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts inside a language. (That its parsers read them back: io/hostile_names.cpp.)
 #include "tessera/base/quoted.hpp"
+#include "tessera/base/box.hpp"
 
 #include "tessera/base/free_names.hpp"
 
@@ -71,7 +72,7 @@ TEST_CASE("free names: 20,000 texts without a letter have 20,000 names, soon") {
     tessera::free_names names(words, {"node_7"});
     std::set<std::string> all;
     for (int i = 0; i < 20'000; ++i) { // a minute where each counts from 1 again
-        all.insert(names.next(std::string(static_cast<std::size_t>(i % 50 + 1), '-')));
+        all.insert(names.next(std::string(tessera::to_size(i % 50 + 1), '-')));
     }
     CHECK(all.size() == 20'000);
     CHECK(all.count("node") == 1);

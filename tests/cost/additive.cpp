@@ -124,8 +124,8 @@ TEST_CASE("additive: bytes over an edge are those that shards of other devices h
         const auto from = ts::search::enumerate(producer, 8, everything());
         const auto to = ts::search::enumerate(consumer, 8, everything());
         for (int trial = 0; trial < 60; ++trial) {
-            ts::configuration a = from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
-            ts::configuration b = to[static_cast<std::size_t>(below(static_cast<int>(to.size())))];
+            ts::configuration a = from[ts::to_size(below(static_cast<int>(from.size())))];
+            ts::configuration b = to[ts::to_size(below(static_cast<int>(to.size())))];
             std::vector<index_t> pool;
             for (ts::configuration* c : {&a, &b}) {
                 c->replicate = 1 + below(2);
@@ -155,9 +155,8 @@ TEST_CASE("additive: a partial tensor that is passed on moves only between equal
     s.ops[1].partial = 4;
     CHECK_FALSE(static_cast<bool>(ts::check_strategy(g.view(), s.view(), 4)));
     const auto bytes = [&](int producer, int consumer) {
-        return ts::cost::bytes_between(g.view().describe(producer), s.ops[static_cast<std::size_t>(producer)],
-                                       g.view().describe(consumer), 0, s.ops[static_cast<std::size_t>(consumer)],
-                                       nullptr, true);
+        return ts::cost::bytes_between(g.view().describe(producer), s.ops[ts::to_size(producer)],
+                                       g.view().describe(consumer), 0, s.ops[ts::to_size(consumer)], nullptr, true);
     };
     CHECK(bytes(0, 1).forward == 0);
     CHECK(bytes(0, 1).backward == 0);

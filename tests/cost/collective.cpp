@@ -22,7 +22,7 @@ ts::cluster uniform(int devices) {
 }
 
 std::vector<int> first(int n) {
-    std::vector<int> all(static_cast<std::size_t>(n));
+    std::vector<int> all(ts::to_size(n));
     std::iota(all.begin(), all.end(), 0);
     return all;
 }

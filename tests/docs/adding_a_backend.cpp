@@ -25,7 +25,8 @@ public:
     /// Called on the thread of a device, before its tasks are prepared there.
     void start(int device) { plain_.start(device); }
 
-    /// What runs a task, given where its tiles lie. Made once, on the thread of the task's device; called in every step.
+    /// What runs a task, given where its tiles lie. Made once, on the thread of the task's device; called in every
+    /// step.
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::locked hold(mutex_); // devices prepare their tasks at the same time
         counted& task = tasks_.emplace_back();

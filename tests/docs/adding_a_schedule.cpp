@@ -9,7 +9,7 @@ namespace ts = tessera;
 inline ts::pipeline_schedule first_in_first_out(int stages, int micro_batches) {
     ts::pipeline_schedule s = ts::schedule::empty_schedule(stages, stages, micro_batches);
     for (int stage = 0; stage < stages; ++stage) {
-        std::vector<ts::action>& list = s.workers[static_cast<std::size_t>(stage)];
+        std::vector<ts::action>& list = s.workers[ts::to_size(stage)];
         for (int m = 0; m < micro_batches; ++m) {
             list.push_back({stage, m, ts::action_kind::forward});
         }

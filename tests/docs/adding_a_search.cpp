@@ -19,7 +19,7 @@ inline ts::strategy greedy(const ts::graph_view& g, const ts::cluster& on, const
         const int op = i % g.op_count;
         for (const baseline b : {baseline::single_device, baseline::data_parallel, baseline::model_parallel}) {
             ts::strategy next = best;
-            next.ops[static_cast<std::size_t>(op)] = ts::search::baseline_configuration(g, op, on.devices(), b);
+            next.ops[ts::to_size(op)] = ts::search::baseline_configuration(g, op, on.devices(), b);
             const ts::index_t time = ts::search::simulate_finished(g, on, next).makespan;
             if (time < least) {
                 least = time;

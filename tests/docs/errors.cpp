@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/errors.md is made of the rules: their names and words, in their order, the program of tests/compile_fail that shows each as a compile
-// error, and whether values meet it too. A row added to TESSERA_RULES joins the section in which it stands.
+// docs/errors.md is made of the rules: their names and words, in their order, the program of tests/compile_fail that
+// shows each as a compile error, and whether values meet it too. A row added to TESSERA_RULES joins the section in
+// which it stands.
 #include "docs/page.hpp"
 
 #include "tessera/base/rules.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of docs/layers.md: a layer or part, what it takes and makes, and an example that is compiled and whose shapes are inferred.
+// Rows of docs/layers.md: a layer or part, what it takes and makes, and an example that is compiled and whose shapes
+// are inferred.
 #pragma once
 
 #include "tessera/net/describe.hpp"
@@ -58,7 +59,8 @@ inline layer_row row_of_layer(const ts::op_attributes& a, std::vector<ts::shape>
     return row;
 }
 
-/// What parts make of an input, in a batch of 8. What stands in front of the example makes what it reads, and is not shown.
+/// What parts make of an input, in a batch of 8. What stands in front of the example makes what it reads, and is not
+/// shown.
 template <class Input, class Part, class... Before>
 layer_row row_of_part() {
     ts::graph_builder b;
@@ -93,7 +95,8 @@ inline layer_row described(layer_row row, const char* written, const char* compu
 
 } // namespace docs_support
 
-/// A layer: as it is written, what it computes, its shapes; the shapes of the example's inputs in parentheses; the example.
+/// A layer: as it is written, what it computes, its shapes; the shapes of the example's inputs in parentheses; the
+/// example.
 #define LAYER(written, computes, shapes, inputs, ...)                                                                  \
     docs_support::described(docs_support::row_of_layer(__VA_ARGS__::attributes, std::vector<ts::shape> inputs),        \
                             written, computes, shapes, #__VA_ARGS__)

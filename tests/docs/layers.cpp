@@ -234,7 +234,8 @@ holds that no operator is missing; `TESSERA_UPDATE_GOLDENS=1` writes it anew. Wh
     return text;
 }
 
-/// What these headers declare besides: values that describe operators, optimizers, and the bases of what a program adds.
+/// What these headers declare besides: values that describe operators, optimizers, and the bases of what a program
+/// adds.
 const std::set<std::string> no_layers = {"affine",
                                          "attribute_defaults",
                                          "attribute_field",

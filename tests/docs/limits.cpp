@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/limits.md is made of the constants that the code has; limits that stand inside a function are tried from both sides.
+// docs/limits.md is made of the constants that the code has; limits that stand inside a function are tried from both
+// sides.
 #include "docs/page.hpp"
 
 #include "fuzz/bounds.hpp"
@@ -30,7 +31,7 @@ template <class X>
 std::string number(X x) { // 20 000 000
     std::string text = std::to_string(x);
     for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
-        text.insert(static_cast<std::size_t>(at), " ");
+        text.insert(ts::to_size(at), " ");
     }
     return text;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block of docs/onnx.md, word for word. There is no model here, so that it is told which file is missing; tests/io/onnx_*.cpp read models.
+// The block of docs/onnx.md, word for word. There is no model here, so that it is told which file is missing;
+// tests/io/onnx_*.cpp read models.
 #include <tessera/base/error.hpp>
 #include <tessera/io/exchange/onnx_network.hpp>
 

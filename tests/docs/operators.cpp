@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/operators.md is made of the backends' tables of operators: what each offers, in which precision, and by whose code.
+// docs/operators.md is made of the backends' tables of operators: what each offers, in which precision, and by whose
+// code.
 #include "docs/page.hpp"
 
 #include "tessera/backend/cuda/op/table.hpp"

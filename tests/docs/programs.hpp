@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of docs/network_programs.md are tried with: numbers for batches, and a training on two devices beside one on one.
+// What the programs of docs/network_programs.md are tried with: numbers for batches, and a training on two devices
+// beside one on one.
 #pragma once
 
 #include "tessera/backend/reference/backend.hpp"
@@ -37,7 +38,8 @@ inline std::vector<std::int32_t> integers(std::size_t count, std::int32_t kinds)
     return all;
 }
 
-/// Steps of one batch under a strategy are those of one device, and learn it. `step` is what a program does with its batch.
+/// Steps of one batch under a strategy are those of one device, and learn it. `step` is what a program does with its
+/// batch.
 template <class Net, class Strategy, int Samples, class Step>
 void for_training(Step step, ts::optimizer how = ts::adam{.learning_rate = 0.005F}) {
     ts::trainer<Net, ts::reference::backend> trainer(ts::local_devices(2), Strategy{}, how);

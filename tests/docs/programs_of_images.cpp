@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of docs/network_programs.md, word for word: an image classifier, a U-Net, an autoencoder, a net with two tasks, and fine-tuning.
+// Programs of docs/network_programs.md, word for word: an image classifier, a U-Net, an autoencoder, a net with two
+// tasks, and fine-tuning.
 #include "docs/programs.hpp"
 
 namespace ts = tessera;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of docs/network_programs.md, word for word: a transformer encoder, an LSTM language model, a mixture of experts, a recommender of two
-// inputs, and a siamese network with two losses.
+// Programs of docs/network_programs.md, word for word: a transformer encoder, an LSTM language model, a mixture of
+// experts, a recommender of two inputs, and a siamese network with two losses.
 #include "docs/programs.hpp"
 
 namespace ts = tessera;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One list of searches, one of schedules, one of policies: docs/searches.md is made of them, the planner shows them, refine(), fit(), MCMC, the comparison
-// with baselines and the benchmarks take theirs from them, and no record of the library's sources is missing in them.
+// One list of searches, one of schedules, one of policies: docs/searches.md is made of them, the planner shows them,
+// refine(), fit(), MCMC, the comparison with baselines and the benchmarks take theirs from them, and no record of the
+// library's sources is missing in them.
 #include "docs/page.hpp"
 #include "examples/plan/lists.cpp" // what the planner lists
 #include "support/every_schedule.hpp"
@@ -31,7 +32,9 @@ template <class Records, class Of, class Takes>
 names said(const Records& all, const Of& of, const Takes& takes) {
     names found;
     for (const auto* r : all) {
-        takes(*r) ? void(found.insert(std::string(of(*r)))) : void();
+        if (takes(*r)) {
+            found.insert(std::string(of(*r)));
+        }
     }
     return found;
 }
@@ -48,9 +51,9 @@ names defined(const std::string& kind) {
         for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
             const std::string key = ".name = \"";
             const std::size_t first = text.find(key, at) + key.size();
-            text.find('{', at) < text.find(';', at)
-                ? void(found.insert(text.substr(first, text.find('"', first) - first)))
-                : void();
+            if (text.find('{', at) < text.find(';', at)) {
+                found.insert(text.substr(first, text.find('"', first) - first));
+            }
         }
     }
     return found;

@@ -57,7 +57,7 @@ void write_torchvision(const std::string& path) {
     static const std::vector<float> numbers(1000, 0.25F);
     const auto add = [&](const std::string& name, const std::vector<std::int64_t>& extents) {
         ts::io::named_tensor t{name, extents, {}, {}};
-        t.numbers = std::span<const float>(numbers).first(static_cast<std::size_t>(t.elements()));
+        t.numbers = std::span<const float>(numbers).first(ts::to_size(t.elements()));
         all.push_back(t);
     };
     const auto add_norm = [&](const std::string& name) {
@@ -84,7 +84,7 @@ TEST_CASE("the page's server answers many threads as the trainer would") {
     std::vector<std::vector<float>> requests;
     std::vector<ts::prediction> answers(8);
     for (int i = 0; i < 8; ++i) {
-        requests.emplace_back(static_cast<std::size_t>(192 * (1 + i % 3)), static_cast<float>(i) / 8);
+        requests.emplace_back(ts::to_size(192 * (1 + i % 3)), static_cast<float>(i) / 8);
     }
     ts::predictor server(trainer, {.lanes = 4}); // the trainer's weights, copied
     std::vector<std::thread> threads;

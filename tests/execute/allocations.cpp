@@ -34,11 +34,11 @@ public:
     stepped(int devices, const ts::optimizer& update, const ts::host::backend_options& options)
         : network_(ts::describe<Net>(16)), backend_(update, options), threads_(devices),
           session_(view(), ts::search::data_parallel(view(), devices), devices, update, {}, backend_, threads_),
-          data_(view(), 3), inputs_(static_cast<std::size_t>(view().tensor_count), nullptr) {
+          data_(view(), 3), inputs_(ts::to_size(view().tensor_count), nullptr) {
         session_.step(data_.inputs);
         session_.step(data_.inputs);
         for (std::size_t i = 0; i < data_.tensors.size(); ++i) {
-            inputs_[static_cast<std::size_t>(data_.tensors[i])] = data_.inputs[i].data;
+            inputs_[ts::to_size(data_.tensors[i])] = data_.inputs[i].data;
         }
     }
 

@@ -71,9 +71,9 @@ void hold() {
             lengths.insert(b.length);
             double sum = 0;
             double tokens = 0;
-            for (std::size_t i = 0; i < static_cast<std::size_t>(b.size); ++i) { // each alone, without padding
-                const auto first = i * static_cast<std::size_t>(b.length);
-                const auto count = static_cast<std::size_t>(b.lengths[i]);
+            for (std::size_t i = 0; i < ts::to_size(b.size); ++i) { // each alone, without padding
+                const auto first = i * ts::to_size(b.length);
+                const auto count = ts::to_size(b.lengths[i]);
                 const io::padded_batch one{b.inputs.subspan(first, count), b.labels.subspan(first, count),
                                            b.lengths.subspan(i, 1), 1, b.lengths[i]};
                 sum += trainer.evaluate(batch_of<Net>(one)).loss * static_cast<double>(count);

@@ -58,9 +58,9 @@ by_turns run_by_turns(Chain& chain, int number, const ts::shape& input, const st
     const auto& own = op.network().ops[0].parameters;
     for (int slot = 0; slot < own.size(); ++slot) {
         const ts::index_t n = op.network().parameters[own[slot]].extents.volume();
-        std::vector<float> w(static_cast<std::size_t>(n));
+        std::vector<float> w(ts::to_size(n));
         for (std::size_t i = 0; i < w.size(); ++i) {
-            w[i] = static_cast<float>(static_cast<int>((i * 37 + static_cast<std::size_t>(slot) * 11) % 19) - 9) / 16;
+            w[i] = static_cast<float>(static_cast<int>((i * 37 + ts::to_size(slot) * 11) % 19) - 9) / 16;
         }
         op.set_parameter(slot, w);
         chain.set_parameter(slot, w, number);

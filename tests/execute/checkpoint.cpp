@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints (io/files/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit; other
-// strategies start from the same numbers; damage is refused.
+// Checkpoints (io/files/checkpoint.hpp) of sessions on two backends: training that is interrupted goes on bit for bit;
+// other strategies start from the same numbers; damage is refused.
 #include "tessera/io/files/checkpoint.hpp"
 #include "support/kept_training.hpp"
 #include "support/planned.hpp"
@@ -57,7 +57,7 @@ std::vector<ts::strategy> compressed_strategies() {
         made.push_back(made.back());
         for (int op = 0; op < g.view().op_count; ++op) {
             if (ts::path_of(g.view(), op) == "fc1") {
-                ts::configuration& c = made.back().ops[static_cast<std::size_t>(op)];
+                ts::configuration& c = made.back().ops[ts::to_size(op)];
                 c = {};
                 c.degree[0] = 2;
                 c.degree[1] = 2;
@@ -73,12 +73,12 @@ std::vector<std::vector<double>> left_out(const S& s) {
     std::vector<std::vector<double>> all;
     for (int p = 0; p < s.graph_of().parameter_count; ++p) {
         const ts::box whole = ts::whole(s.graph_of().parameters[p].extents);
-        std::vector<double> sum(static_cast<std::size_t>(whole.volume()), 0);
+        std::vector<double> sum(ts::to_size(whole.volume()), 0);
         for (const ts::residual_key& r : s.residuals()) {
             if (r.parameter != p) {
                 continue;
             }
-            std::vector<float> numbers(static_cast<std::size_t>(r.region.volume()));
+            std::vector<float> numbers(ts::to_size(r.region.volume()));
             s.copy_residual(r, numbers.data());
             std::vector<float> spread(sum.size(), 0.0F);
             ts::box_copy(r.region, r.region, whole).apply(numbers.data(), spread.data(), true, ts::reducer::sum);
@@ -205,7 +205,7 @@ TEST_CASE("the place in the data, and a file of weights") {
 
     training<ts::reference::backend> third(strategies()[1], ts::sgd{});
     const ts::io::loaded_weights found = ts::io::load_weights(third.session, here / "one/model.safetensors");
-    CHECK(found.matched.size() == static_cast<std::size_t>(third.session.graph_of().parameter_count));
+    CHECK(found.matched.size() == ts::to_size(third.session.graph_of().parameter_count));
     CHECK(found.missing.empty());
     REQUIRE(found.unexpected.size() > 0);
     CHECK(found.unexpected[0].substr(0, 19) == "optimizer/velocity/");
@@ -235,8 +235,7 @@ TEST_CASE("one layer's weights from a file, under its own name or another") {
         for (int p = 0; p < g.parameter_count; ++p) {
             const bool own = whole ? paths.parameter(p).starts_with(layer + "/") : p == 0;
             set += own ? 1 : 0;
-            CHECK(other.session.parameter(p) ==
-                  (own ? first.session.parameter(p) : before[static_cast<std::size_t>(p)]));
+            CHECK(other.session.parameter(p) == (own ? first.session.parameter(p) : before[ts::to_size(p)]));
             CHECK((p != 0 || before[0] != first.session.parameter(0)));
         }
         CHECK(found.matched.size() == set);

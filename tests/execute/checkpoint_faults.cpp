@@ -45,7 +45,9 @@ std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
     for (const auto& e : fs::directory_iterator(folder)) {
         const std::string name = e.path().filename().string();
-        name != ts::io::detail::saver_file ? names.push_back(name) : void();
+        if (name != ts::io::detail::saver_file) {
+            names.push_back(name);
+        }
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -122,7 +124,9 @@ TEST_CASE("whatever is damaged at random is refused by its name, and the one bef
         default: // gone
             fs::remove(path);
         }
-        kind < 5 ? write(path, damaged) : void();
+        if (kind < 5) {
+            write(path, damaged);
+        }
         const std::string said = message_of([&] { ts::io::load_checkpoint(other.session, newest); });
         CHECK_MESSAGE(contains(said, "'" + newest + "' is no whole checkpoint"), said);
         const bool is_commit = chosen->first == "COMMIT";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of checkpoints (io/files/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that is
-// whole loaded.
+// A folder of checkpoints (io/files/checkpoint_folder.hpp): saved beside the training, the newest kept, the newest that
+// is whole loaded.
 #include "tessera/io/files/checkpoint_folder.hpp"
 #include "support/kept_training.hpp"
 #include "support/refusal.hpp"
@@ -22,7 +22,9 @@ std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
     for (const auto& e : fs::directory_iterator(folder)) {
         const std::string name = e.path().filename().string();
-        name != ts::io::detail::saver_file ? names.push_back(name) : void();
+        if (name != ts::io::detail::saver_file) {
+            names.push_back(name);
+        }
     }
     std::sort(names.begin(), names.end());
     return names;

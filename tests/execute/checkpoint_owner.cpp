@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What savers and saves of checkpoints remove (io/files/checkpoint_owner.hpp): what they made, nothing else and through no
-// link; that a folder has one saver; and file systems that cannot exchange two names.
+// What savers and saves of checkpoints remove (io/files/checkpoint_owner.hpp): what they made, nothing else and through
+// no link; that a folder has one saver; and file systems that cannot exchange two names.
 #include "support/kept_training.hpp"
 #include "support/no_exchange.hpp"
 #include "support/refusal.hpp"
@@ -298,8 +298,9 @@ TEST_CASE("killed at random where names cannot be exchanged: a whole checkpoint 
             }
             try {
                 reference_training t(one_device(), how);
-                fs::exists(last) || fs::exists(last + ".replaced") ? void(ts::io::load_checkpoint(t.session, last))
-                                                                   : void();
+                if (fs::exists(last) || fs::exists(last + ".replaced")) {
+                    ts::io::load_checkpoint(t.session, last);
+                }
                 for (;;) {
                     t.step();
                     ts::io::save_checkpoint(t.session, last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints whose tensors lie in boxes over several files (io/files/checkpoint_layout.hpp): what a device holds its own
-// process writes; any strategy reads it.
+// Checkpoints whose tensors lie in boxes over several files (io/files/checkpoint_layout.hpp): what a device holds its
+// own process writes; any strategy reads it.
 #include "tessera/io/files/checkpoint_layout.hpp"
 
 #include "support/kept_training.hpp"
@@ -43,7 +43,7 @@ std::vector<ts::strategy> strategies(int drawn) {
 const ts::optimizer moments = ts::adam{.learning_rate = 0.01F};
 
 std::size_t files_in(const std::string& folder) {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+    return ts::to_size(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
 } // namespace
@@ -59,7 +59,9 @@ TEST_CASE("a range of a region's elements is few boxes, in order and without hol
         const auto volume = static_cast<std::uint64_t>(region.volume());
         auto begin = static_cast<ts::index_t>(random() % (volume + 1));
         auto end = static_cast<ts::index_t>(random() % (volume + 1));
-        begin > end ? std::swap(begin, end) : void();
+        if (begin > end) {
+            std::swap(begin, end);
+        }
         ts::index_t at = begin;
         int boxes = 0;
         ts::detail::for_each_box(region, {begin, end}, [&](const ts::box& b, ts::index_t first) {
@@ -100,7 +102,7 @@ TEST_CASE_TEMPLATE("what one session keeps goes into another of any strategy, pa
                     continue;
                 }
                 // Whole from its pieces, then into the other one in parts that have nothing to do with either strategy.
-                std::vector<float> numbers(static_cast<std::size_t>(whole.volume()));
+                std::vector<float> numbers(ts::to_size(whole.volume()));
                 for (const ts::state_piece& piece : first.session.state_pieces(p, k)) {
                     first.session.copy_state(p, k, piece, whole, numbers.data());
                 }
@@ -126,7 +128,7 @@ TEST_CASE("who holds what: slices of ZeRO lie on one device each, replicas on al
     s.sync = small_policy(g.view(), 4, "zero-1").second;
     training<ts::reference::backend> t(s, moments);
     for (const int p : {0, 5}) {
-        const ts::box whole = ts::whole(g.parameters[static_cast<std::size_t>(p)].extents);
+        const ts::box whole = ts::whole(g.parameters[ts::to_size(p)].extents);
         const std::vector<ts::state_piece> copies = t.session.state_pieces(p, -1);
         REQUIRE(copies.size() == 1);
         CHECK(copies[0].region == whole);
@@ -136,7 +138,7 @@ TEST_CASE("who holds what: slices of ZeRO lie on one device each, replicas on al
             const std::vector<ts::state_piece> slices = t.session.state_pieces(p, k);
             REQUIRE(slices.size() == 4);
             for (int d = 0; d < 4; ++d) {
-                const ts::state_piece& x = slices[static_cast<std::size_t>(d)];
+                const ts::state_piece& x = slices[ts::to_size(d)];
                 CHECK(x.devices == std::vector<int>{d});
                 CHECK(x.elements == ts::even_part(whole.volume(), 4, d));
             }
@@ -146,8 +148,8 @@ TEST_CASE("who holds what: slices of ZeRO lie on one device each, replicas on al
     for (const int ranks : {2, 4}) {
         const test_folder here;
         REQUIRE(save_as_ranks(t.session, ranks, 4 / ranks, here / "saved") ==
-                std::vector<std::string>(static_cast<std::size_t>(ranks)));
-        CHECK(files_in(here / "saved") == static_cast<std::size_t>(ranks) + 2);
+                std::vector<std::string>(ts::to_size(ranks)));
+        CHECK(files_in(here / "saved") == ts::to_size(ranks) + 2);
         char name[64];
         for (int r = 0; r < ranks; ++r) {
             std::snprintf(name, sizeof name, "saved/model-%05d-of-%05d.safetensors", r + 1, ranks);
@@ -174,7 +176,7 @@ TEST_CASE_TEMPLATE("ranks write what they hold, and any strategy reads it bit fo
         }
         const int ranks = random() % 2 == 0 ? 2 : 4;
         CHECK(save_as_ranks(first.session, ranks, 4 / ranks, here / "saved") ==
-              std::vector<std::string>(static_cast<std::size_t>(ranks)));
+              std::vector<std::string>(ts::to_size(ranks)));
         most_files = std::max(most_files, files_in(here / "saved"));
         // What is in the files: every number once, and in boxes only where no rank has all.
         std::map<std::string, std::vector<const ts::io::safetensors_file::place*>> places;
@@ -220,7 +222,7 @@ TEST_CASE("boxes that are not those of one checkpoint are refused") {
     const auto write = [&](const char* name, std::vector<std::int64_t> extents, std::vector<std::int64_t> offsets) {
         std::vector<float> numbers(24, 1.0F);
         ts::io::named_tensor t{"w", std::move(extents), {}, std::move(offsets)};
-        t.numbers = std::span<const float>(numbers).first(static_cast<std::size_t>(t.elements()));
+        t.numbers = std::span<const float>(numbers).first(ts::to_size(t.elements()));
         ts::io::write_safetensors(here / name, std::span<const ts::io::named_tensor>(&t, 1));
     };
     const auto said = [&] {

@@ -56,13 +56,12 @@ struct batch_of_rows {
     std::size_t rows() const { return labels.size(); }
     /// Where the number of a row and a channel of so many is.
     std::size_t at(std::size_t row, int channel, int channels) const {
-        const auto p = static_cast<std::size_t>(planes);
-        return (row / p * static_cast<std::size_t>(channels) + static_cast<std::size_t>(channel)) * p + row % p;
+        const auto p = ts::to_size(planes);
+        return (row / p * ts::to_size(channels) + ts::to_size(channel)) * p + row % p;
     }
     bool counts(std::size_t row, const definition& d) const { return labels[row] != d.ignored; }
     double weight_of(std::size_t row, int k, const definition& d) const {
-        return d.classes.empty() ? static_cast<double>(weights[row])
-                                 : static_cast<double>(d.classes[static_cast<std::size_t>(k)]);
+        return d.classes.empty() ? static_cast<double>(weights[row]) : static_cast<double>(d.classes[ts::to_size(k)]);
     }
     /// The weights of the labels that count.
     double together(const definition& d) const {
@@ -205,15 +204,15 @@ void check(const batch_of_rows& like, definition d) {
         const std::vector<double> slope = b.slopes(y, d);
         for (int k = 0; k < like.classes; ++k) {
             double of_bias = 0;
-            std::vector<double> of_w(static_cast<std::size_t>(like.inputs));
+            std::vector<double> of_w(ts::to_size(like.inputs));
             for (std::size_t r = 0; r < b.rows(); ++r) {
                 of_bias += slope[b.at(r, k, like.classes)];
                 for (int i = 0; i < like.inputs; ++i) {
-                    of_w[static_cast<std::size_t>(i)] +=
+                    of_w[ts::to_size(i)] +=
                         slope[b.at(r, k, like.classes)] * static_cast<double>(b.x[b.at(r, i, like.inputs)]);
                 }
             }
-            const auto at = static_cast<std::size_t>(k);
+            const auto at = ts::to_size(k);
             const auto moved = [](float before, float after) {
                 return static_cast<double>(before - after) / static_cast<double>(rate);
             };

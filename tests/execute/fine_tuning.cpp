@@ -200,8 +200,8 @@ std::string said_of(const ts::strategy& s, int batch, int given, int devices = 1
     return message_of([&] {
         ts::trainer<Net, ts::reference::backend> t(ts::local_devices(devices), s, batch, ts::sgd{});
         const ts::index_t each = t.graph().tensors[0].extents.volume() / batch;
-        const std::vector<float> x(static_cast<std::size_t>(each * given), 0.5F);
-        const std::vector<std::int32_t> y(static_cast<std::size_t>(given), 1);
+        const std::vector<float> x(ts::to_size(each * given), 0.5F);
+        const std::vector<std::int32_t> y(ts::to_size(given), 1);
         const std::vector<ts::input_data> inputs{std::span<const float>(x), std::span<const std::int32_t>(y)};
         t.step(inputs);
     });

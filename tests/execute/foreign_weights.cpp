@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other people's files of weights (io/files/load_weights.hpp, io/files/weight_names.hpp): PyTorch's and torchvision's names by
-// patterns, running mean and variance, transposed layers, parts of fused ones, shards with an index. The oracle is the
-// parameter, number by number, that was written.
+// Other people's files of weights (io/files/load_weights.hpp, io/files/weight_names.hpp): PyTorch's and torchvision's
+// names by patterns, running mean and variance, transposed layers, parts of fused ones, shards with an index. The
+// oracle is the parameter, number by number, that was written.
 #include "tessera/io/files/load_weights.hpp"
 
 #include "support/refusal.hpp"

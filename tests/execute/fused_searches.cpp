@@ -45,9 +45,15 @@ TEST_CASE("the step predicted of what a search finds is that of the plan that a 
         for (const char* name : {"mcmc", "optcnn", "data", "model", "pipeline", "fit"}) {
             const search::search_record& r = search::search_named(name);
             search::search_options o = few_proposals(true);
-            ts::find_option(r, "proposals") != nullptr ? o.values.set("proposals", 40) : void();
-            ts::find_option(r, "simulations") != nullptr ? o.values.set("simulations", 3) : void();
-            ts::find_option(r, "stages") != nullptr ? o.values.set("stages", 2) : void();
+            if (ts::find_option(r, "proposals") != nullptr) {
+                o.values.set("proposals", 40);
+            }
+            if (ts::find_option(r, "simulations") != nullptr) {
+                o.values.set("simulations", 3);
+            }
+            if (ts::find_option(r, "stages") != nullptr) {
+                o.values.set("stages", 2);
+            }
             CAPTURE(seed);
             CAPTURE(std::string(name));
             search::search_found found;
@@ -59,7 +65,7 @@ TEST_CASE("the step predicted of what a search finds is that of the plan that a 
                 CHECK_THROWS_AS(search::run(r, g, on, few_proposals(false)), ts::error);
                 continue;
             }
-            REQUIRE(found.best.ops.size() == static_cast<std::size_t>(g.op_count));
+            REQUIRE(found.best.ops.size() == ts::to_size(g.op_count));
             const ts::fused_network run = ts::fuse(g, found.best);
             CHECK(run.ops == all.ops);
             for (std::size_t i = 0; i < run.ops.size(); ++i) {

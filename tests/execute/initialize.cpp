@@ -23,7 +23,7 @@ struct net : ts::sequential<ts::features<60>, drawn<What>, ts::cross_entropy> {}
 template <class Net>
 std::vector<float> values_of(int parameter = 0, std::uint64_t seed = 3) {
     const ts::graph g = ts::describe<Net>(2);
-    std::vector<float> x(static_cast<std::size_t>(g.parameters[static_cast<std::size_t>(parameter)].extents.volume()));
+    std::vector<float> x(ts::to_size(g.parameters[ts::to_size(parameter)].extents.volume()));
     ts::initialize(g.view(), parameter, seed, x);
     return x;
 }

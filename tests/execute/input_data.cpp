@@ -38,7 +38,7 @@ std::string with_label(ts::index_t at, std::int32_t value) {
         if (v.tensors[t].producer >= 0) {
             continue;
         }
-        const auto count = static_cast<std::size_t>(v.tensors[t].extents.volume());
+        const auto count = ts::to_size(v.tensors[t].extents.volume());
         if (v.tensors[t].type == ts::element::i32) {
             integers.emplace_back(count, 0);
             inputs.emplace_back(std::span<const std::int32_t>(integers.back()));
@@ -47,7 +47,7 @@ std::string with_label(ts::index_t at, std::int32_t value) {
             inputs.emplace_back(std::span<const float>(numbers.back()));
         }
     }
-    integers.back()[static_cast<std::size_t>(at)] = value;
+    integers.back()[ts::to_size(at)] = value;
     return message_of([&] { ts::detail::check_inputs(v, inputs); });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of somebody else's training (io/files/load_weights.hpp): of one file or of several, of types of their own, with
-// tensors that the network does not have. What matched and what did not is listed; what cannot be taken is refused, and
-// nothing is set.
+// Weights of somebody else's training (io/files/load_weights.hpp): of one file or of several, of types of their own,
+// with tensors that the network does not have. What matched and what did not is listed; what cannot be taken is
+// refused, and nothing is set.
 #include "tessera/io/files/load_weights.hpp"
 
 #include "support/kept_training.hpp"

@@ -39,7 +39,7 @@ double cross_entropy(const float* row, const std::vector<double>& q) {
     }
     double loss = 0;
     for (int k = 0; k < classes; ++k) {
-        loss += q[static_cast<std::size_t>(k)] * (std::log(total) - static_cast<double>(row[k]));
+        loss += q[ts::to_size(k)] * (std::log(total) - static_cast<double>(row[k]));
     }
     return loss;
 }
@@ -71,7 +71,7 @@ TEST_CASE("each loss of a network can be read after a step") {
         double expected[2] = {};
         for (std::size_t n = 0; n < batch; ++n) {
             std::vector<double> smooth(classes, 0.2 / classes);
-            smooth[static_cast<std::size_t>(numbers[n])] += 0.8;
+            smooth[ts::to_size(numbers[n])] += 0.8;
             std::vector<double> q;
             for (std::size_t k = 0; k < classes; ++k) {
                 q.push_back(static_cast<double>(probabilities[n * classes + k]));

@@ -24,7 +24,7 @@ drawn draw(const ts::shape& extents, unsigned seed) {
     std::mt19937 random(seed);
     drawn d;
     d.logits.extents = extents;
-    d.logits.values.resize(static_cast<std::size_t>(extents.volume()));
+    d.logits.values.resize(ts::to_size(extents.volume()));
     for (float& x : d.logits.values) {
         x = static_cast<float>(random() % 7); // with many that are equal
     }
@@ -36,7 +36,7 @@ drawn draw(const ts::shape& extents, unsigned seed) {
         for (ts::index_t q = 0; q < plane; ++q) {
             std::vector<float>& row = d.rows.emplace_back();
             for (ts::index_t c = 0; c < classes; ++c) {
-                row.push_back(d.logits.values[static_cast<std::size_t>((n * classes + c) * plane + q)]);
+                row.push_back(d.logits.values[ts::to_size((n * classes + c) * plane + q)]);
             }
             d.labels.push_back(static_cast<std::int32_t>(random() % static_cast<unsigned>(classes)));
         }
@@ -60,18 +60,17 @@ TEST_CASE("the best classes of rows, positions and pixels; accuracy among the be
         const drawn d = draw(extents, 3);
         for (const ts::index_t k : {1, 3, 6}) {
             const std::vector<ts::ranked_class> best = ts::top_k(d.logits, k);
-            REQUIRE(best.size() == d.rows.size() * static_cast<std::size_t>(k));
+            REQUIRE(best.size() == d.rows.size() * ts::to_size(k));
             ts::top_accuracy accuracy(k);
             accuracy.add(d.logits, d.labels);
             ts::index_t correct = 0;
             for (std::size_t r = 0; r < d.rows.size(); ++r) {
-                for (std::size_t i = 0; i < static_cast<std::size_t>(k); ++i) {
-                    const ts::ranked_class& x = best[r * static_cast<std::size_t>(k) + i];
-                    CHECK(place_of(d.rows[r], static_cast<std::size_t>(x.number)) == i);
-                    CHECK(x.logit == d.rows[r][static_cast<std::size_t>(x.number)]);
+                for (std::size_t i = 0; i < ts::to_size(k); ++i) {
+                    const ts::ranked_class& x = best[r * ts::to_size(k) + i];
+                    CHECK(place_of(d.rows[r], ts::to_size(x.number)) == i);
+                    CHECK(x.logit == d.rows[r][ts::to_size(x.number)]);
                 }
-                correct +=
-                    place_of(d.rows[r], static_cast<std::size_t>(d.labels[r])) < static_cast<std::size_t>(k) ? 1 : 0;
+                correct += place_of(d.rows[r], ts::to_size(d.labels[r])) < ts::to_size(k) ? 1 : 0;
             }
             CHECK(accuracy.correct() == correct);
             CHECK(accuracy.rows() == static_cast<ts::index_t>(d.rows.size()));

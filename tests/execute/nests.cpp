@@ -23,7 +23,7 @@ TEST_CASE("loop nests under random splits give the numbers of one device") {
         const batch_data data(g, 3);
         ts::reference::backend alone;
         const auto expected = values_after(alone, g, ts::strategy(g), 1, data);
-        REQUIRE(expected.size() > static_cast<std::size_t>(g.parameter_count)); // a gradient of each, and the output
+        REQUIRE(expected.size() > ts::to_size(g.parameter_count)); // a gradient of each, and the output
         for (std::uint64_t seed = 0; seed < 24; ++seed) {
             const int devices = 2 + static_cast<int>(seed % 4);
             const ts::strategy s = random_strategy(g, devices, seed + 5, seen);

@@ -63,8 +63,8 @@ void on_every_backend(Body&& body) {
 /// The batch with a number in the last sample of its first input.
 batch_data with(batch_data data, const ts::graph_view& g, float number) {
     std::vector<float>& x = data.numbers[0];
-    x[x.size() - static_cast<std::size_t>(g.tensors[data.tensors[0]].extents.volume() /
-                                          g.tensors[data.tensors[0]].extents[0])] = number;
+    x[x.size() - ts::to_size(g.tensors[data.tensors[0]].extents.volume() / g.tensors[data.tensors[0]].extents[0])] =
+        number;
     data.inputs[0] = std::span<const float>(x);
     return data;
 }
@@ -99,7 +99,7 @@ struct late_losses : ts::reference::backend {
 
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::runnable whole = ts::reference::backend::prepare(p, index, g, where);
-        const ts::task& t = p.tasks[static_cast<std::size_t>(index)];
+        const ts::task& t = p.tasks[ts::to_size(index)];
         if (t.kind() != ts::task_kind::compute || t.what != ts::pass::forward || !g.is_loss(t.op) || t.device != 1) {
             return whole;
         }
@@ -169,7 +169,7 @@ TEST_CASE("no device updates before the losses of the others are known") {
     int spoiled = -1;
     for (int op = 0; op < v.op_count; ++op) {
         const bool near = v.ops[op].name.find("near") != std::string_view::npos;
-        s.ops[static_cast<std::size_t>(op)].start = near ? 1 : 0;
+        s.ops[ts::to_size(op)].start = near ? 1 : 0;
         spoiled = near && v.ops[op].parameters.size() > 0 ? v.ops[op].parameters[0] : spoiled;
     }
     REQUIRE(spoiled >= 0);
@@ -186,8 +186,8 @@ TEST_CASE("no device updates before the losses of the others are known") {
             CHECK(contains(text, "the loss of step 1 is not a finite number"));
             CHECK(contains(text, "parameter " + ts::parameter_path_of(v, spoiled) + " is not finite"));
             std::vector<std::vector<float>> after = r.parameters();
-            before[static_cast<std::size_t>(spoiled)].clear();
-            after[static_cast<std::size_t>(spoiled)].clear();
+            before[ts::to_size(spoiled)].clear();
+            after[ts::to_size(spoiled)].clear();
             CHECK(after == before);
         }
     };

@@ -33,7 +33,7 @@ ts::strategy on_two(const ts::graph_view& g, int alone) {
     for (int op = 0; op < g.op_count; ++op) {
         convolutional = convolutional && g.ops[op].attributes.kind != ts::op_kind::linear;
         if (!convolutional) {
-            s.ops[static_cast<std::size_t>(op)] = ts::configuration{};
+            s.ops[ts::to_size(op)] = ts::configuration{};
             s.place(op, {alone});
         }
     }

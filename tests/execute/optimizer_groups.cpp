@@ -69,7 +69,7 @@ TEST_CASE("a group multiplies the rate and the decay of its layers, by type, by 
     int kept = 0;
     int bare = 0;
     for (int p = 0; p < network().view().parameter_count; ++p) {
-        const auto at = static_cast<std::size_t>(p);
+        const auto at = ts::to_size(p);
         const ts::parameter_node& n = network().parameters[at];
         if (!n.trained) {
             continue;
@@ -151,7 +151,7 @@ TEST_CASE("averages follow the weights, are evaluated and predicted with, and ar
             for (int p = 0; p < g.parameter_count; ++p) {
                 const numbers w = t.values().parameter(p);
                 for (std::size_t i = 0; i < w.size(); ++i) {
-                    double& a = average[static_cast<std::size_t>(p)][i];
+                    double& a = average[ts::to_size(p)][i];
                     a = g.parameters[p].trained ? 0.75 * a + 0.25 * static_cast<double>(w[i])
                                                 : static_cast<double>(w[i]);
                 }
@@ -164,8 +164,7 @@ TEST_CASE("averages follow the weights, are evaluated and predicted with, and ar
         for (int p = 0; p < g.parameter_count; ++p) {
             const numbers w = t.values().parameter(p);
             for (std::size_t i = 0; i < w.size(); ++i) {
-                CHECK(static_cast<double>(w[i]) ==
-                      doctest::Approx(average[static_cast<std::size_t>(p)][i]).epsilon(1e-5));
+                CHECK(static_cast<double>(w[i]) == doctest::Approx(average[ts::to_size(p)][i]).epsilon(1e-5));
             }
             fixed.values().set_parameter(p, w);
         }

@@ -66,7 +66,7 @@ TEST_CASE("predictions of several threads on one trainer are each thread's own")
     on_threads(threads, [&](int i) {
         const data mine = batch_of(i);
         for (int k = 0; k < times; ++k) {
-            wrong += t.predict(mine).values == right[static_cast<std::size_t>(i)] ? 0 : 1;
+            wrong += t.predict(mine).values == right[ts::to_size(i)] ? 0 : 1;
         }
     });
     CHECK(wrong == 0);

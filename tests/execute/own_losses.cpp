@@ -111,7 +111,7 @@ std::vector<float> some(std::size_t count, double step) {
 /// The losses of four steps by the formulas, in double, from these parameters on.
 std::vector<double> by_hand(std::vector<double> w, std::vector<double> b, const std::vector<float>& x,
                             const std::vector<float>& targets) {
-    const auto at = [](ts::index_t i, int of, int k) { return static_cast<std::size_t>(i * of + k); };
+    const auto at = [](ts::index_t i, int of, int k) { return ts::to_size(i * of + k); };
     std::vector<double> losses;
     for (int step = 0; step < 4; ++step) {
         std::vector<double> dw(w.size());
@@ -171,7 +171,7 @@ void check_training(const std::vector<float>& targets, const std::vector<float>&
 TEST_CASE("a loss says which labels it compares with, and a sequence brings them along") {
     const ts::graph with = ts::describe<regression>(batch);
     REQUIRE(ts::detail::count_inputs(with.view()) == 2);
-    const ts::tensor_node& labels = with.tensors[static_cast<std::size_t>(with.ops[1].inputs[1])];
+    const ts::tensor_node& labels = with.tensors[ts::to_size(with.ops[1].inputs[1])];
     CHECK(std::string(labels.name) == "labels");
     CHECK(labels.type == ts::element::f32);
     CHECK(labels.extents == ts::make_shape(batch, outputs));

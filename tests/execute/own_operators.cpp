@@ -70,7 +70,7 @@ ts::strategy drawn(const ts::graph_view& g, std::mt19937& draw, int devices) {
         c.degree[loop] = devices;
         c.reduces = true;
         ts::strategy with = s;
-        with.ops[static_cast<std::size_t>(op)] = c;
+        with.ops[ts::to_size(op)] = c;
         if (!ts::check_strategy(g, with.view(), devices)) {
             s = with;
         }
@@ -94,10 +94,9 @@ void check_training(int devices) {
         }
         for (int p = 0; p < g.view().parameter_count; ++p) {
             const std::vector<float> found = t.values().parameter(p);
-            REQUIRE(found.size() == oracle[static_cast<std::size_t>(p)].size());
+            REQUIRE(found.size() == oracle[ts::to_size(p)].size());
             for (std::size_t i = 0; i < found.size(); ++i) {
-                CHECK(static_cast<double>(found[i]) ==
-                      doctest::Approx(oracle[static_cast<std::size_t>(p)][i]).epsilon(2e-5));
+                CHECK(static_cast<double>(found[i]) == doctest::Approx(oracle[ts::to_size(p)][i]).epsilon(2e-5));
             }
         }
     }

@@ -81,7 +81,7 @@ void hold(const ts::strategy& s, std::uint64_t seed) {
     const ts::prediction all = t.predict(std::span<const ts::input_data>(in));
     REQUIRE(all.extents == ts::make_shape(samples, longest, 5));
     for (std::size_t n = 0; n < samples; ++n) {
-        const auto length = static_cast<std::size_t>(d.lengths[n]);
+        const auto length = ts::to_size(d.lengths[n]);
         const auto one = alone<longest>(t, std::span(d.tokens).subspan(n * longest, length));
         REQUIRE(one.size() == length * 5);
         for (std::size_t i = 0; i < one.size(); ++i) {

@@ -156,7 +156,7 @@ void hold(std::size_t width) {
         const ts::prediction all = t.predict(std::span<const ts::input_data>(inputs.data(), 2));
         REQUIRE(all.extents == ts::make_shape(samples, longest, static_cast<ts::index_t>(width)));
         for (std::size_t n = 0; n < samples; ++n) {
-            const auto length = static_cast<std::size_t>(d.lengths[n]);
+            const auto length = ts::to_size(d.lengths[n]);
             const auto own = std::span(d.x).subspan(n * longest * channels, length * channels);
             const auto one = states_alone<longest, Cells...>(t, own);
             REQUIRE(one.size() == length * width);
@@ -211,7 +211,7 @@ void hold_decoder() {
                                          std::span<const float>(y)};
         const ts::prediction all = t.predict(std::span<const ts::input_data>(inputs));
         for (std::size_t n = 0; n < samples; ++n) {
-            const auto length = static_cast<std::size_t>(d.lengths[n]);
+            const auto length = ts::to_size(d.lengths[n]);
             const auto own = std::span(d.x).subspan(n * longest * channels, length * channels);
             const auto next = std::span(y).subspan(n * 2 * channels, std::size_t{2} * channels);
             const std::vector<float> one = length == 2   ? decoded_alone<2, Encoder, Decoder>(t, own, next)

@@ -62,7 +62,7 @@ data padded(const data& d, int length) {
     p.size = d.size;
     for (int i = 0; i < d.size; ++i) {
         for (int t = 0; t < longest; ++t) {
-            const auto at = static_cast<std::size_t>(i * length + t);
+            const auto at = ts::to_size(i * length + t);
             p.inputs.push_back(t < length ? d.inputs[at] : (i + t) % classes);
             p.labels.push_back(t < length ? d.labels[at] : -100);
         }
@@ -95,7 +95,7 @@ void hold_step(T& t, std::uint64_t seed, int count) {
     }
     const data d = some(count, Length, seed);
     CHECK(t.evaluate(d).loss == doctest::Approx(exact.evaluate(d).loss).epsilon(1e-5));
-    hold_equal(t.predict(d).values, exact.predict(d).values, static_cast<std::size_t>(count * Length * classes));
+    hold_equal(t.predict(d).values, exact.predict(d).values, ts::to_size(count * Length * classes));
     CHECK(t.step(d) == doctest::Approx(exact.step(d)).epsilon(1e-5));
     for (int p = 0; p < g.view().parameter_count; ++p) {
         const std::vector<float> expected = exact.values().parameter(p);
@@ -123,7 +123,7 @@ ts::strategy split_along(const ts::graph_view& g, ts::loop_name name, int degree
     for (int op = 0; op < g.op_count; ++op) {
         const ts::description d = g.describe(op);
         const int l = d.find_loop(name);
-        ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        ts::configuration& c = s.ops[ts::to_size(op)];
         c.uneven = c.reduces = true;
         c.degree[l < 0 ? 0 : l] = l >= 0 && ts::splittable(d, l) && d.loops[l].extent >= degree ? degree : 1;
     }

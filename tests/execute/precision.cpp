@@ -99,7 +99,7 @@ TEST_CASE("a precision is a trait of the network: types of tensors, an attribute
     ts::graph g = ts::describe<test_networks::residual_net::network>(4);
     ts::set_precision(g, ts::precision::bf16);
     for (int t = 0; t < half.tensor_count; ++t) {
-        CHECK(g.tensors[static_cast<std::size_t>(t)].type == half.tensors[t].type);
+        CHECK(g.tensors[ts::to_size(t)].type == half.tensors[t].type);
     }
     ts::set_precision(g, ts::precision::fp32);
     CHECK(g.tensors[0].type == ts::element::f32);
@@ -121,9 +121,8 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
     for (std::size_t i = 0; i < a.tiles.size(); ++i) {
         const ts::tile& x = a.tiles[i];
         const ts::tile& y = b.tiles[i];
-        const bool loss =
-            x.tensor >= 0 && x.kind == ts::tile_kind::activation &&
-            plain.tensors[static_cast<std::size_t>(x.tensor)].producer == static_cast<int>(plain.ops.size()) - 1;
+        const bool loss = x.tensor >= 0 && x.kind == ts::tile_kind::activation &&
+                          plain.tensors[ts::to_size(x.tensor)].producer == static_cast<int>(plain.ops.size()) - 1;
         if ((x.kind == ts::tile_kind::activation || x.kind == ts::tile_kind::gradient) && !loss &&
             x.type == ts::element::f32) {
             CHECK(y.type == ts::element::bf16);
@@ -142,7 +141,7 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
             const auto bytes = [&](const ts::graph& g, const ts::plan& p) {
                 return ts::simulation::work_of(g.view(), g.view().describe(t.op), p.tiles, p.tasks[i]).bytes;
             };
-            const ts::op_kind kind = plain.ops[static_cast<std::size_t>(t.op)].attributes.kind;
+            const ts::op_kind kind = plain.ops[ts::to_size(t.op)].attributes.kind;
             const bool pool = kind == ts::op_kind::max_pool || kind == ts::op_kind::average_pool;
             CHECK((pool ? 2 * bytes(half, b) == bytes(plain, a) : bytes(half, b) <= bytes(plain, a)));
             halved += pool ? 1 : 0;
@@ -161,7 +160,7 @@ TEST_CASE("a plan in bf16 has tiles, arenas and transfers of 2 bytes for activat
         ts::plan wrong = b;
         const ts::task& t = wrong.tasks[i];
         if (t.kind() == ts::task_kind::copy && copies == 0) {
-            wrong.tiles[static_cast<std::size_t>(t.copy().segments[0].source)].type = ts::element::f64;
+            wrong.tiles[ts::to_size(t.copy().segments[0].source)].type = ts::element::f64;
             CHECK(ts::verify(half.view(), wrong).text.find("a copy changes the type of elements") != std::string::npos);
             ++copies;
         }

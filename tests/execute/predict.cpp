@@ -55,13 +55,13 @@ using trainer_of = ts::trainer<net, B>;
 /// The loss that an evaluation would have, from logits.
 double loss_of(const ts::prediction& logits, const std::vector<std::int32_t>& labels) {
     double loss = 0;
-    const auto classes = static_cast<std::size_t>(logits.extents[1]);
+    const auto classes = ts::to_size(logits.extents[1]);
     for (std::size_t n = 0; n < labels.size(); ++n) {
         double sum = 0;
         for (std::size_t c = 0; c < classes; ++c) {
             sum += std::exp(static_cast<double>(logits.values[n * classes + c]));
         }
-        loss += std::log(sum) - static_cast<double>(logits.values[n * classes + static_cast<std::size_t>(labels[n])]);
+        loss += std::log(sum) - static_cast<double>(logits.values[n * classes + ts::to_size(labels[n])]);
     }
     return loss / static_cast<double>(labels.size());
 }
@@ -80,14 +80,14 @@ void hold(const ts::strategy& s) {
     const data more = some(3 * samples + 5);
     const ts::prediction all = t.predict(more);
     REQUIRE(all.extents == ts::make_shape(3 * samples + 5, 4));
-    REQUIRE(all.values.size() == static_cast<std::size_t>(3 * samples + 5) * 4);
+    REQUIRE(all.values.size() == ts::to_size(3 * samples + 5) * 4);
     for (int n = 0; n < 3 * samples + 5; n += 4) {
         data one;
         one.inputs.assign(more.inputs.begin() + n * 108, more.inputs.begin() + (n + 1) * 108);
         one.size = 1;
         const ts::prediction single = t.predict(one);
         for (std::size_t c = 0; c < 4; ++c) {
-            CHECK(single.values[c] == doctest::Approx(all.values[static_cast<std::size_t>(n) * 4 + c]).epsilon(1e-4));
+            CHECK(single.values[c] == doctest::Approx(all.values[ts::to_size(n) * 4 + c]).epsilon(1e-4));
         }
     }
 
@@ -123,8 +123,8 @@ std::vector<ts::strategy> strategies() {
     ts::strategy piped(g.view());                                                  // the loss alone in the last stage
     for (int op = 0; op < g.view().op_count; ++op) {
         const int stage = op < 3 ? 0 : g.view().is_loss(op) ? 2 : 1;
-        piped.ops[static_cast<std::size_t>(op)].stage = stage;
-        piped.ops[static_cast<std::size_t>(op)].start = stage;
+        piped.ops[ts::to_size(op)].stage = stage;
+        piped.ops[ts::to_size(op)].start = stage;
     }
     piped.follow(ts::schedule::gpipe(3, 2));
     all.push_back(piped);

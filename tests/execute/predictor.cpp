@@ -103,7 +103,7 @@ void serve() {
     std::atomic<int> wrong{0};
     on_threads(threads, [&](int i) {
         for (int k = 0; k < times; ++k) {
-            const auto n = static_cast<std::size_t>(k * threads + i);
+            const auto n = ts::to_size(k * threads + i);
             const ts::prediction p = k % 3 == 2 ? server.template predict<fc1>(asked[n]) : server.predict(asked[n]);
             const ts::prediction& r = k % 3 == 2 ? hidden[n] : right[n];
             wrong += same<B>(p.values, r.values) && p.extents == r.extents ? 0 : 1;
@@ -135,7 +135,7 @@ TEST_CASE("weights that change under way are the old ones or the new ones in an 
         server.change([&](auto& values) {
             for (int p = 0; p < values.graph_of().parameter_count; ++p) {
                 const bool running = values.graph_of().parameters[p].state;
-                const auto volume = static_cast<std::size_t>(values.graph_of().parameters[p].extents.volume());
+                const auto volume = ts::to_size(values.graph_of().parameters[p].extents.volume());
                 values.set_parameter(p, std::vector<float>(volume, running ? 1.0F : x));
                 std::this_thread::sleep_for(std::chrono::microseconds(200)); // so that there is a between
             }
@@ -205,7 +205,7 @@ TEST_CASE("more sizes than plans are kept, from several threads, and texts of an
             const int length = 1 + (k * 5 + i) % 16;
             const auto text = text_of(length, 1 + length % 4);
             wrong += server.predict(ts::feed<ts::tokens<ts::up_to<16>>>(text, length)).values ==
-                             right[static_cast<std::size_t>(length - 1)]
+                             right[ts::to_size(length - 1)]
                          ? 0
                          : 1;
         }

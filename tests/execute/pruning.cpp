@@ -93,7 +93,7 @@ void hold_to_masks(const ts::optimizer& given, int devices, const ts::strategy& 
         t.step(std::span<const ts::input_data>(data.inputs));
         const auto after = parameters_of(t);
         for (int p = 0; p < g.parameter_count; ++p) {
-            const auto at = static_cast<std::size_t>(p);
+            const auto at = ts::to_size(p);
             const bool weights = g.parameters[p].trained && g.parameters[p].extents.rank >= 2;
             if (!g.parameters[p].trained) {
                 continue;

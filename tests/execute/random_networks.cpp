@@ -26,7 +26,7 @@ pair_findings hold_pairs(int networks, int each, std::uint64_t first, Make make)
     for (const std::string& r : found.rough) {
         MESSAGE("rough, like one device of this backend: " << r);
     }
-    CHECK(found.rough.size() * 50 < place(found.pairs));
+    CHECK(found.rough.size() * 50 < ts::to_size(found.pairs));
     CHECK(found.unusable * 10 < networks);
     CHECK(found.decided_by_rounding * 20 < found.pairs);
     MESSAGE(found.pairs << " pairs of " << found.networks << " networks (" << found.unusable
@@ -43,7 +43,7 @@ TEST_CASE("random networks under random strategies, schedules and policies give 
         300, 3, 20000, [](const ts::optimizer& update, std::uint64_t) { return ts::reference::backend(update); });
     for (int k = 0; k < op_kinds; ++k) {
         CAPTURE(std::string(ts::library_operators[k]->name));
-        CHECK(found.kinds[static_cast<std::size_t>(k)] > 0);
+        CHECK(found.kinds[ts::to_size(k)] > 0);
     }
     for (int role = 0; role < 5; ++role) {
         CHECK(found.splits.roles[role] > 0);
@@ -98,7 +98,7 @@ TEST_CASE("what floats explain is right, and a gradient that is off by one per c
         for (std::size_t i = 0; i < most->size(); ++i) {
             element = std::abs((*most)[i]) > std::abs((*most)[element]) ? i : element;
         }
-        holed.gradients[0][place(static_cast<int>(most - scaled.gradients[0].data()))][element] = 0;
+        holed.gradients[0][ts::to_size(static_cast<int>(most - scaled.gradients[0].data()))][element] = 0;
         for (double& x : *most) {
             x *= 1.01;
         }

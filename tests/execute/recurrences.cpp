@@ -114,7 +114,7 @@ std::vector<numbers> lstm_states_backward(T& t, const data& d, int n) {
             memory[i] = sigmoid(gate(1)) * memory[i] + sigmoid(gate(0)) * std::tanh(gate(2));
             state[i] = sigmoid(gate(3)) * std::tanh(memory[i]);
         }
-        all[static_cast<std::size_t>(s)] = state;
+        all[ts::to_size(s)] = state;
     }
     return all;
 }
@@ -127,7 +127,7 @@ void hold_prediction(T& t, const data& d, std::size_t width, Expected expected) 
         for (int s = 0; s < steps; ++s) {
             const numbers y = expected(n, s);
             for (std::size_t i = 0; i < width; ++i) {
-                const std::size_t place = static_cast<std::size_t>(n * steps + s) * width + i;
+                const std::size_t place = ts::to_size(n * steps + s) * width + i;
                 CHECK(static_cast<double>(found.values[place]) == doctest::Approx(y[i]).epsilon(1e-5).scale(1));
             }
         }
@@ -180,21 +180,19 @@ template <class B>
 void hold() {
     under_strategies<net<cell>, B>([](auto& t) {
         const data d = some(hidden);
-        hold_prediction(t, d, hidden,
-                        [&](int n, int s) { return gru_states<again>(t, d, n)[static_cast<std::size_t>(s)]; });
+        hold_prediction(t, d, hidden, [&](int n, int s) { return gru_states<again>(t, d, n)[ts::to_size(s)]; });
         hold_gradients(t, d);
     });
     under_strategies<net<plain_cell>, B>([](auto& t) {
         const data d = some(hidden);
-        hold_prediction(t, d, hidden,
-                        [&](int n, int s) { return gru_states<again_plain>(t, d, n)[static_cast<std::size_t>(s)]; });
+        hold_prediction(t, d, hidden, [&](int n, int s) { return gru_states<again_plain>(t, d, n)[ts::to_size(s)]; });
         hold_gradients(t, d);
     });
     under_strategies<net<ts::both_ways<cell, back_cell>>, B>([](auto& t) {
         const data d = some(2 * hidden);
         hold_prediction(t, d, std::size_t{2} * hidden, [&](int n, int s) {
-            numbers y = gru_states<again>(t, d, n)[static_cast<std::size_t>(s)];
-            const numbers back = lstm_states_backward(t, d, n)[static_cast<std::size_t>(s)];
+            numbers y = gru_states<again>(t, d, n)[ts::to_size(s)];
+            const numbers back = lstm_states_backward(t, d, n)[ts::to_size(s)];
             y.insert(y.end(), back.begin(), back.end());
             return y;
         });

@@ -188,7 +188,7 @@ TEST_CASE("tasks are measured once, kept in the profile, and found there by name
     for (const std::vector<int>& list : run.order) {
         ts::index_t before = 0;
         for (const int i : list) {
-            const ts::simulation::task_span& s = t.tasks[static_cast<std::size_t>(i)];
+            const ts::simulation::task_span& s = t.tasks[ts::to_size(i)];
             CHECK(s.start >= before);
             CHECK(s.end >= s.start);
             before = s.end;
@@ -197,8 +197,8 @@ TEST_CASE("tasks are measured once, kept in the profile, and found there by name
     }
     for (std::size_t i = 0; i < run.tasks.size(); ++i) {
         for (const ts::wait_for& w : run.tasks[i].waits) {
-            const int last = run.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
-            CHECK(t.tasks[static_cast<std::size_t>(last)].end <= t.tasks[i].start);
+            const int last = run.order[ts::to_size(w.list)][ts::to_size(w.count - 1)];
+            CHECK(t.tasks[ts::to_size(last)].end <= t.tasks[i].start);
         }
     }
 }

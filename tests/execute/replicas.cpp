@@ -13,8 +13,6 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 const ts::sgd rule{.learning_rate = 0.1F, .momentum = 0.9F};
 
 sweep_case residual_net(int batch) {
@@ -42,11 +40,11 @@ struct on_one_device {
         while (g.ops[op].attributes.kind != ts::op_kind::batch_norm) {
             ++op;
         }
-        ts::configuration& c = s.ops[at(op)];
+        ts::configuration& c = s.ops[ts::to_size(op)];
         c.degree[0] = 2;
         c.degree[g.describe(op).find_loop(ts::loop_name::height)] = rows;
         c.reduces = rows > 1;
-        s.place(op, std::vector<int>(at(2 * rows), 0));
+        s.place(op, std::vector<int>(ts::to_size(2 * rows), 0));
         p = planned(g, s, 1);
     }
     int statistics() const {
@@ -96,7 +94,7 @@ TEST_CASE("batch norm per replica is that of one device which takes the replicas
         const ts::description d = g.describe(op);
         const int rows = d.find_loop(ts::loop_name::height);
         if (rows >= 0 && ts::splittable(d, rows) && d.loops[rows].extent >= 4) {
-            mixed.ops[at(op)].degree[0] = mixed.ops[at(op)].degree[rows] = 2;
+            mixed.ops[ts::to_size(op)].degree[0] = mixed.ops[ts::to_size(op)].degree[rows] = 2;
         }
     }
     check.hold(c, 4, expected.run(mixed, 4, make), allowed_rounding);
@@ -108,7 +106,7 @@ TEST_CASE("replicas move no statistics, and the running ones lie where the first
     const ts::plan p = planned(g, per_replica(g, 3), 3);
     for (const ts::task& t : p.tasks) {
         for (const int r : t.reads) {
-            const ts::tile& x = p.tiles[at(r)];
+            const ts::tile& x = p.tiles[ts::to_size(r)];
             const bool inner = x.kind == ts::tile_kind::intermediate || x.kind == ts::tile_kind::intermediate_gradient;
             CHECK(!(inner && x.device != t.device));
         }
@@ -184,10 +182,10 @@ TEST_CASE("statistics of another replica are refused") {
     int changed = 0;
     for (ts::task& t : rows.p.tasks) { // of a sum over rows, the second summand becomes the other replica's
         const bool sums = t.kind() == ts::task_kind::copy && t.copy().segments.size() == 2 &&
-                          rows.p.tiles[at(t.writes[0])].kind == ts::tile_kind::intermediate;
+                          rows.p.tiles[ts::to_size(t.writes[0])].kind == ts::tile_kind::intermediate;
         if (sums && changed++ == 0) {
             for (std::size_t i = 0; i < rows.p.tiles.size(); ++i) {
-                const ts::tile& mine = rows.p.tiles[at(t.copy().segments[1].source)];
+                const ts::tile& mine = rows.p.tiles[ts::to_size(t.copy().segments[1].source)];
                 const ts::tile& x = rows.p.tiles[i];
                 if (x.kind == mine.kind && x.tensor == mine.tensor && x.summand == mine.summand &&
                     x.replica != mine.replica) {

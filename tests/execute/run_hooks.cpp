@@ -56,8 +56,8 @@ public:
                     }
                     me.taken[device] += bytes;
                     me.peak = std::max(me.peak, me.taken[device]);
-                    void* p = std::aligned_alloc(64, static_cast<std::size_t>((bytes + 64) / 64 * 64));
-                    std::memset(p, 0, static_cast<std::size_t>(bytes));
+                    void* p = std::aligned_alloc(64, ts::to_size((bytes + 64) / 64 * 64));
+                    std::memset(p, 0, ts::to_size(bytes));
                     me.held[p] = bytes;
                     return p;
                 },
@@ -99,7 +99,7 @@ public:
     }
 
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
-        if (breaks && p.tasks[static_cast<std::size_t>(index)].kind() == ts::task_kind::update) {
+        if (breaks && p.tasks[ts::to_size(index)].kind() == ts::task_kind::update) {
             return {[](void*, const ts::run_state&) { throw ts::error("broken"); }, nullptr};
         }
         return ts::reference::backend::prepare(p, index, g, where);
@@ -129,7 +129,7 @@ struct running {
 };
 
 std::size_t loads(const watched_backend& b) {
-    return static_cast<std::size_t>(std::count(b.diary.begin(), b.diary.end(), "load 11"));
+    return ts::to_size(std::count(b.diary.begin(), b.diary.end(), "load 11"));
 }
 
 } // namespace
@@ -309,7 +309,7 @@ TEST_CASE("losses are guarded where they lie after the arenas have moved") {
     session.step(r.data.inputs);
     session.evaluate(r.data.inputs);
     const std::vector<float> before = session.parameter(0);
-    const std::vector<float> nan(static_cast<std::size_t>(session.graph_of().tensors[0].extents.volume()), NAN);
+    const std::vector<float> nan(ts::to_size(session.graph_of().tensors[0].extents.volume()), NAN);
     std::vector<ts::input_data> broken = r.data.inputs;
     broken[0].data = nan.data();
     CHECK_THROWS_WITH_AS(session.step(broken), doctest::Contains("the step is not taken"), ts::error);

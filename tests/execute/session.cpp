@@ -100,8 +100,8 @@ TEST_CASE("short batches train and evaluations evaluate as one device does, betw
                 for (const ts::op_node& o : g.ops) {
                     first = first == nullptr && o.attributes.kind == ts::op_kind::cross_entropy ? &o : first;
                 }
-                const auto& logits = oracle.values[static_cast<std::size_t>(first->inputs[0])];
-                const auto& labels = oracle.labels[static_cast<std::size_t>(first->inputs[1])];
+                const auto& logits = oracle.values[ts::to_size(first->inputs[0])];
+                const auto& labels = oracle.labels[ts::to_size(first->inputs[1])];
                 const std::size_t classes = logits.size() / labels.size();
                 ts::index_t correct = 0;
                 for (std::size_t n = 0; n < labels.size(); ++n) {
@@ -209,8 +209,7 @@ TEST_CASE("parameters are read and written whole, whatever their layout") {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
         running r(g, random_strategy(g.view(), 4, seed, seen), 4, ts::optimizer(), {.seed = 9});
         for (int p = 0; p < g.view().parameter_count; ++p) {
-            std::vector<float> start(
-                static_cast<std::size_t>(g.parameters[static_cast<std::size_t>(p)].extents.volume()));
+            std::vector<float> start(ts::to_size(g.parameters[ts::to_size(p)].extents.volume()));
             ts::initialize(g.view(), p, 9, start);
             CHECK(r.session.parameter(p) == start);
             std::vector<float> values(start.size());

@@ -54,7 +54,7 @@ ts::index_t check(int devices, const std::vector<ts::shape>& inputs) {
     whole.loss_scale = 1.0 / static_cast<double>(inputs[0][0]);
     for (int o = 0; o < whole.d.operands.size(); ++o) {
         const ts::operand& x = whole.d.operands[o];
-        const tile& t = whole.value[at(o)];
+        const tile& t = whole.value[ts::to_size(o)];
         if (x.kind == ts::operand_kind::input && x.type == ts::element::i32) {
             std::copy(t.integers.begin(), t.integers.end(), op.labels().begin());
         } else if (x.kind == ts::operand_kind::input) {
@@ -66,7 +66,7 @@ ts::index_t check(int devices, const std::vector<ts::shape>& inputs) {
         }
     }
     if (!whole.is_loss()) {
-        copy(whole.gradient[at(whole.d.output())].numbers, op.output_gradient());
+        copy(whole.gradient[ts::to_size(whole.d.output())].numbers, op.output_gradient());
     }
     op.forward();
     op.forward();
@@ -75,14 +75,14 @@ ts::index_t check(int devices, const std::vector<ts::shape>& inputs) {
     op.backward();
     whole.forward();
     whole.backward();
-    CHECK(difference(op.output(), whole.value[at(whole.d.output())].numbers) < 1e-6);
+    CHECK(difference(op.output(), whole.value[ts::to_size(whole.d.output())].numbers) < 1e-6);
     for (int o = 0; o < whole.d.operands.size(); ++o) {
         const ts::operand& x = whole.d.operands[o];
         CAPTURE(o);
         if (x.kind == ts::operand_kind::input && x.type == ts::element::f32) {
-            CHECK(difference(op.input_gradient(x.slot), whole.gradient[at(o)].numbers) < 2e-5);
+            CHECK(difference(op.input_gradient(x.slot), whole.gradient[ts::to_size(o)].numbers) < 2e-5);
         } else if (x.kind == ts::operand_kind::parameter) {
-            CHECK(difference(op.gradient(x.slot), whole.gradient[at(o)].numbers) < 2e-5);
+            CHECK(difference(op.gradient(x.slot), whole.gradient[ts::to_size(o)].numbers) < 2e-5);
         }
     }
     return op.moved_bytes();

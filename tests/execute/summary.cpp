@@ -46,11 +46,11 @@ ts::network_summary checked(trainer_of<Net>& trainer, int states) {
     }
     CHECK(s.total(&layer_summary::parameters) == numbers);
     CHECK(s.total(&layer_summary::parameter_bytes) == 4 * numbers);
-    CHECK(s.layers.size() == static_cast<std::size_t>(trainer.planned_graph().op_count));
+    CHECK(s.layers.size() == ts::to_size(trainer.planned_graph().op_count));
     index_t on_all = 0;
     index_t state = 0;
     for (int d = 0; d < p.devices; ++d) {
-        const auto at = static_cast<std::size_t>(d);
+        const auto at = ts::to_size(d);
         const index_t held = s.total(&layer_summary::device_parameter_bytes, d) + s.state_bytes[at];
         CHECK(held <= p.persistent_bytes[at]); // between which are gaps alone
         CHECK(p.persistent_bytes[at] < held + ts::arena_alignment * static_cast<index_t>(p.tiles.size()));
@@ -159,7 +159,7 @@ TEST_CASE("running statistics are parameters that are not trained, and recomputa
     for (int op = 0; op < g.view().op_count; ++op) {
         stem = ts::path_of(g.view(), op) == "stem" ? op : stem;
     }
-    again.ops[static_cast<std::size_t>(stem)].recompute = true;
+    again.ops[ts::to_size(stem)].recompute = true;
     trainer_of<net> twice(ts::local_devices(1), again, n, ts::sgd{.momentum = 0.9F});
     const ts::network_summary r = checked<net>(twice, 1);
     CHECK(layer(r, "stem").forward_flops == layer(s, "stem").forward_flops);
@@ -175,7 +175,7 @@ TEST_CASE("what several operators share counts once, what is not trained has no 
     int owners = 0;
     for (int op = 0; op < repeated.planned_graph().op_count; ++op) {
         users += repeated.planned_graph().ops[op].parameters.size() > 0 ? 1 : 0;
-        owners += s.layers[static_cast<std::size_t>(op)].parameters > 0 ? 1 : 0;
+        owners += s.layers[ts::to_size(op)].parameters > 0 ? 1 : 0;
     }
     CHECK(owners > 0);
     CHECK(owners < users);

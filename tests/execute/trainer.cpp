@@ -69,7 +69,7 @@ samples make_samples(int count, int features, int classes, std::uint64_t seed) {
 }
 
 std::vector<samples> cut(const samples& all, int size) {
-    const std::size_t each = all.inputs.size() / static_cast<std::size_t>(all.size);
+    const std::size_t each = all.inputs.size() / ts::to_size(all.size);
     std::vector<samples> parts;
     for (int first = 0; first < all.size; first += size) {
         const int count = std::min(size, all.size - first);

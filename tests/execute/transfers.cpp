@@ -23,8 +23,6 @@ namespace {
 namespace ts = tessera;
 using namespace test_support;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 constexpr int devices = 2;
 struct wide : ts::linear<16> {};
 struct head : ts::linear<4> {};
@@ -90,24 +88,24 @@ int overtaken(const ts::plan& p, const ts::simulation::timeline& seen) {
     constexpr ts::index_t margin = 300'000;
     const auto ready = [&](int t) {
         ts::index_t when = 0;
-        for (const ts::wait_for& w : p.tasks[at(t)].waits) {
-            when = std::max(when, seen.tasks[at(p.order[at(w.list)][at(w.count - 1)])].end);
+        for (const ts::wait_for& w : p.tasks[ts::to_size(t)].waits) {
+            when = std::max(when, seen.tasks[ts::to_size(p.order[ts::to_size(w.list)][ts::to_size(w.count - 1)])].end);
         }
-        for (const int other : p.tasks[at(t)].after) {
-            when = std::max(when, seen.tasks[at(other)].end);
+        for (const int other : p.tasks[ts::to_size(t)].after) {
+            when = std::max(when, seen.tasks[ts::to_size(other)].end);
         }
         return when;
     };
     int count = 0;
     for (int l = 2 * p.devices; l < p.lists(); ++l) {
-        std::vector<int> went = p.order[at(l)];
+        std::vector<int> went = p.order[ts::to_size(l)];
         std::sort(went.begin(), went.end(),
-                  [&](int a, int b) { return seen.tasks[at(a)].start < seen.tasks[at(b)].start; });
+                  [&](int a, int b) { return seen.tasks[ts::to_size(a)].start < seen.tasks[ts::to_size(b)].start; });
         for (std::size_t k = 1; k < went.size(); ++k) {
             bool wrong = false;
             for (std::size_t later = k + 1; later < went.size(); ++later) {
-                wrong = wrong || (p.tasks[at(went[later])].priority < p.tasks[at(went[k])].priority &&
-                                  ready(went[later]) + margin < seen.tasks[at(went[k - 1])].end);
+                wrong = wrong || (p.tasks[ts::to_size(went[later])].priority < p.tasks[ts::to_size(went[k])].priority &&
+                                  ready(went[later]) + margin < seen.tasks[ts::to_size(went[k - 1])].end);
             }
             count += wrong ? 1 : 0;
         }
@@ -117,7 +115,7 @@ int overtaken(const ts::plan& p, const ts::simulation::timeline& seen) {
 
 bool reads_layer(const ts::graph_view& g, const ts::plan& p, const ts::task& t, int parameter) {
     for (const int r : t.reads) {
-        const ts::tile& x = p.tiles[at(r)];
+        const ts::tile& x = p.tiles[ts::to_size(r)];
         if (x.kind == ts::tile_kind::parameter && x.tensor == parameter) {
             return t.what == ts::pass::forward && g.ops[t.op].parameters.size() > 0;
         }
@@ -229,7 +227,7 @@ struct failing_backend : ts::reference::backend {
     int op = 0;
     failing_backend(int which) : backend(ts::optimizer(rule)), op(which) {}
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
-        const ts::task& t = p.tasks[at(index)];
+        const ts::task& t = p.tasks[ts::to_size(index)];
         if (t.kind() == ts::task_kind::update && t.op == op) {
             return {[](void*, const ts::run_state& run) {
                         if (run.step == 1) {
@@ -278,7 +276,7 @@ struct watching_backend : ts::reference::backend {
     explicit watching_backend(std::atomic<int>& n) : backend(ts::optimizer(rule)), count(&n) {}
     ts::runnable prepare(const ts::plan& p, int index, const ts::graph_view& g, const ts::addresses& where) {
         const ts::runnable own = ts::reference::backend::prepare(p, index, g, where);
-        if (p.tasks[at(index)].kind() != ts::task_kind::update) {
+        if (p.tasks[ts::to_size(index)].kind() != ts::task_kind::update) {
             return own;
         }
         const std::lock_guard<std::mutex> held(*lock);

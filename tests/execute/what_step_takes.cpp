@@ -91,7 +91,7 @@ TEST_CASE("feeds, named batches and lists of inputs: one answer, whatever the or
         for (std::size_t k = 0; k < 3; ++k) {
             powers += std::exp(static_cast<double>(logits[3 * n + k]));
         }
-        sum += std::log(powers) - static_cast<double>(logits[3 * n + static_cast<std::size_t>(z[n])]);
+        sum += std::log(powers) - static_cast<double>(logits[3 * n + ts::to_size(z[n])]);
     }
     CHECK(s.loss == doctest::Approx(sum / samples).epsilon(1e-5));
     CHECK(contains(message_of([&] { t.predict(ts::feed<left>(z), r); }),

@@ -31,7 +31,7 @@ ts::plan chained(const ts::graph_view& g, int devices, bool overlap = false) {
     ts::strategy s(g);
     s.overlap = overlap;
     for (int op = 0; op < g.op_count; ++op) {
-        ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        ts::configuration& c = s.ops[ts::to_size(op)];
         c.degree[0] = devices;
         c.uneven = true;
         std::vector<int> where;
@@ -67,14 +67,14 @@ struct counting_backend {
         if (i == cannot_prepare) {
             throw ts::error("task cannot be prepared");
         }
-        job& j = jobs[static_cast<std::size_t>(i)];
+        job& j = jobs[ts::to_size(i)];
         j = {this, &p, i};
         return {[](void* context, const ts::run_state&) { run(*static_cast<job*>(context)); }, &j};
     }
 
     static void run(job& j) {
         counting_backend& b = *j.owner;
-        const auto me = static_cast<std::size_t>(j.task);
+        const auto me = ts::to_size(j.task);
         if (j.task == b.fails) {
             throw ts::error("task " + std::to_string(j.task) + " has failed");
         }
@@ -82,8 +82,8 @@ struct counting_backend {
         const int now = b.runs[me].load() + 1;
         for (const ts::wait_for& w : j.p->tasks[me].waits) {
             for (int k = 0; k < w.count; ++k) {
-                const int other = j.p->order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(k)];
-                b.early += b.runs[static_cast<std::size_t>(other)].load() < now ? 1 : 0;
+                const int other = j.p->order[ts::to_size(w.list)][ts::to_size(k)];
+                b.early += b.runs[ts::to_size(other)].load() < now ? 1 : 0;
             }
         }
         b.runs[me].store(now);
@@ -98,7 +98,7 @@ TEST_CASE("every device runs once on a thread of its own, device 0 on the caller
         std::vector<std::thread::id> ids(5);
         std::atomic<int> calls{0};
         auto body = [&](int device) {
-            ids[static_cast<std::size_t>(device)] = std::this_thread::get_id();
+            ids[ts::to_size(device)] = std::this_thread::get_id();
             ++calls;
         };
         w.run(body);
@@ -154,7 +154,7 @@ TEST_CASE("devices on any number of cores make progress in the plan's order, run
     for (const int devices : {8, 1, 3, 5}) { // of them in use
         for (const bool overlap : {true, false, true}) {
             const ts::plan p = chained(g.view(), devices, overlap);
-            CHECK(p.order.size() == static_cast<std::size_t>(overlap ? 2 * devices : devices));
+            CHECK(p.order.size() == ts::to_size(overlap ? 2 * devices : devices));
             std::size_t waits = 0;
             for (const ts::task& t : p.tasks) {
                 waits += t.waits.size();
@@ -177,8 +177,8 @@ TEST_CASE("devices on any number of cores make progress in the plan's order, run
             }
             for (std::size_t i = 0; i < p.tasks.size(); ++i) {
                 for (const ts::wait_for& w : p.tasks[i].waits) {
-                    const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
-                    CHECK(measured.tasks[static_cast<std::size_t>(other)].end <= measured.tasks[i].start);
+                    const int other = p.order[ts::to_size(w.list)][ts::to_size(w.count - 1)];
+                    CHECK(measured.tasks[ts::to_size(other)].end <= measured.tasks[i].start);
                 }
             }
         }
@@ -204,7 +204,7 @@ TEST_CASE("a task that throws ends the run for those that wait for it, whichever
         CHECK(text == "task " + std::to_string(bad) + " has failed");
         // Nothing that comes after it on its device or waits for it has run.
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const ts::task& failed = p.tasks[static_cast<std::size_t>(bad)];
+            const ts::task& failed = p.tasks[ts::to_size(bad)];
             const ts::task& t = p.tasks[i];
             bool after = p.list_of(t) == p.list_of(failed) && t.position >= failed.position;
             for (const ts::wait_for& w : t.waits) {

@@ -50,7 +50,7 @@ bool read_table(const std::string& text) {
     }
     for (std::size_t c = 0; same && c < columns && c < 100; ++c) { // a column that holds no numbers is refused
         try {
-            same = t.numbers(t.columns()[c]).size() == static_cast<std::size_t>(t.rows());
+            same = t.numbers(t.columns()[c]).size() == ts::to_size(t.rows());
             same = same && t.integers(t.columns()[c]) == back.integers(t.columns()[c]);
         } catch (const ts::error&) {
             continue;
@@ -177,7 +177,7 @@ bool read_names(const std::string& text) {
 } // namespace
 
 std::vector<fuzz::target> fuzz::data_targets() {
-    const auto times = [](int count, char c) { return std::string(static_cast<std::size_t>(count), c); };
+    const auto times = [](int count, char c) { return std::string(ts::to_size(count), c); };
     const std::string metrics =
         "tag,step,value,wall_time\nloss,1,0.5,1.5e9\n\"a,\"\"b\",2,nan,1600000000.25\nloss,3,-inf,1e9\n";
     const auto wide = [=](int n) {

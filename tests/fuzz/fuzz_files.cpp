@@ -18,6 +18,7 @@
 #include "fuzz/bounds.hpp"
 #include "fuzz/mutator.hpp"
 #include "fuzz/target.hpp"
+#include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/base/file.hpp"
 
@@ -135,7 +136,7 @@ void keep_input() {
         if (written <= 0) {
             break;
         }
-        at += static_cast<std::size_t>(written);
+        at += tessera::to_size(written);
     }
 }
 void say(const char* text) { (void)!::write(STDOUT_FILENO, text, std::strlen(text)); }

@@ -33,7 +33,7 @@ void try_and_tell(const convolution& c, int to) {
         if (n <= 0) {
             break;
         }
-        done += static_cast<std::size_t>(n);
+        done += tessera::to_size(n);
     }
 }
 
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
         std::string text;
         char part[4096];
         for (ssize_t n = 0; (n = read(pipes[0], part, sizeof part)) > 0;) {
-            text.append(part, static_cast<std::size_t>(n));
+            text.append(part, tessera::to_size(n));
         }
         close(pipes[0]);
         int status = 0;

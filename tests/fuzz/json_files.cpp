@@ -149,7 +149,7 @@ bool read_index(const std::string& text) {
 
 /// So many numbers in a list.
 std::string ones(int count) {
-    std::string all(static_cast<std::size_t>(2 * count - 1), '1');
+    std::string all(ts::to_size(2 * count - 1), '1');
     for (std::size_t i = 1; i < all.size(); i += 2) {
         all[i] = ',';
     }
@@ -168,7 +168,7 @@ std::string parts(int count, Part&& part) {
 } // namespace
 
 std::vector<fuzz::target> fuzz::json_targets() {
-    const auto times = [](int count, char c) { return std::string(static_cast<std::size_t>(count), c); };
+    const auto times = [](int count, char c) { return std::string(ts::to_size(count), c); };
     const auto names = [](int n) {
         return "{" + parts(n, [](const std::string& i) { return "\"n" + i + "\":" + i; }) + "}";
     };

@@ -70,7 +70,7 @@ std::string chain(int nodes, const std::string& name, bool layered) {
 
 std::vector<fuzz::target> fuzz::network_targets() {
     const auto mistyped = [](int letters) {
-        const std::string name(static_cast<std::size_t>(letters), 'n');
+        const std::string name(ts::to_size(letters), 'n');
         std::string text = chain(10, name, false);
         return text.replace(text.rfind(name), 1, "m"); // what the loss reads
     };

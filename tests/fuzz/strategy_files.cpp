@@ -160,12 +160,9 @@ std::vector<fuzz::target> fuzz::strategy_targets() {
          read_search},
         {"coarse",
          {io::detail::text_of_searches(files)},
-         {{300'000,
-           [](int n) { return "tessera-coarse-search 1 1000\n" + std::string(static_cast<std::size_t>(n), '0'); }},
-          {1000,
-           [first = files[0]](int n) {
-               return io::detail::text_of_searches(std::vector<std::string>(static_cast<std::size_t>(n), first));
-           }}},
+         {{300'000, [](int n) { return "tessera-coarse-search 1 1000\n" + std::string(ts::to_size(n), '0'); }},
+          {1000, [first = files[0]](
+                     int n) { return io::detail::text_of_searches(std::vector<std::string>(ts::to_size(n), first)); }}},
          read_coarse},
     };
 }

@@ -13,7 +13,7 @@ namespace {
 using namespace tessera::io;
 
 image_set random_images(std::mt19937& random, std::int64_t samples, std::array<std::int64_t, 3> shape) {
-    std::vector<float> pixels(static_cast<std::size_t>(samples * shape[0] * shape[1] * shape[2]));
+    std::vector<float> pixels(tessera::to_size(samples * shape[0] * shape[1] * shape[2]));
     for (float& p : pixels) p = static_cast<float>(random() % 1000 + 1);
     std::vector<std::int32_t> labels;
     for (std::int64_t s = 0; s < samples; ++s) labels.push_back(static_cast<std::int32_t>(s));
@@ -28,19 +28,19 @@ std::vector<float> by_hand(const augmentation& a, const drawn_augmentation& d, s
     const std::int64_t wide = width + 2 * pad;
     std::vector<float> result;
     for (std::int64_t c = 0; c < channels; ++c) {
-        std::vector<float> padded(static_cast<std::size_t>((height + 2 * pad) * wide), 0.0F);
+        std::vector<float> padded(tessera::to_size((height + 2 * pad) * wide), 0.0F);
         for (std::int64_t y = 0; y < height; ++y)
             for (std::int64_t x = 0; x < width; ++x)
-                padded[static_cast<std::size_t>((y + pad) * wide + x + pad)] =
-                    image[static_cast<std::size_t>((c * height + y) * width + x)];
+                padded[tessera::to_size((y + pad) * wide + x + pad)] =
+                    image[tessera::to_size((c * height + y) * width + x)];
         for (std::int64_t y = 0; y < height; ++y) {
             std::vector<float> row;
             for (std::int64_t x = 0; x < width; ++x)
-                row.push_back(padded[static_cast<std::size_t>((y + d.down) * wide + x + d.right)]);
+                row.push_back(padded[tessera::to_size((y + d.down) * wide + x + d.right)]);
             if (d.flipped) std::reverse(row.begin(), row.end());
             for (float& p : row) {
-                if (!a.mean.empty()) p -= a.mean[static_cast<std::size_t>(c)];
-                if (!a.deviation.empty()) p /= a.deviation[static_cast<std::size_t>(c)];
+                if (!a.mean.empty()) p -= a.mean[tessera::to_size(c)];
+                if (!a.deviation.empty()) p /= a.deviation[tessera::to_size(c)];
             }
             result.insert(result.end(), row.begin(), row.end());
         }
@@ -67,7 +67,7 @@ TEST_CASE("crops, flips and normalizations are those by hand, in any batch and o
         batch_options options{.epoch = epoch};
         if (random() % 2 == 0) options.shuffle_seed = random();
         std::int64_t seen = 0;
-        const std::size_t each = static_cast<std::size_t>(shape[0] * shape[1] * shape[2]);
+        const std::size_t each = tessera::to_size(shape[0] * shape[1] * shape[2]);
         for (const batch& b : images.batches(1 + static_cast<std::int64_t>(random() % 4), options)) {
             for (std::size_t i = 0; i < b.labels.size(); ++i, ++seen) {
                 const std::int64_t sample = b.labels[i];
@@ -85,7 +85,7 @@ TEST_CASE("every crop and flip comes about equally often, and seeds, epochs and 
     std::array<int, 50> count{};
     for (std::int64_t s = 0; s < 50000; ++s) {
         const drawn_augmentation d = draw(a, static_cast<std::uint64_t>(s % 7), s / 7);
-        ++count.at(static_cast<std::size_t>((d.down * 5 + d.right) * 2 + (d.flipped ? 1 : 0)));
+        ++count.at(tessera::to_size((d.down * 5 + d.right) * 2 + (d.flipped ? 1 : 0)));
     }
     double chi_squared = 0;
     for (const int n : count) chi_squared += (n - 1000.0) * (n - 1000.0) / 1000.0;

@@ -34,8 +34,8 @@ sample_set numbered(std::int32_t samples) {
 std::vector<std::int32_t> walk(batch_range& range, std::vector<std::int64_t>* sizes = nullptr) {
     std::vector<std::int32_t> seen;
     for (const batch& part : range) {
-        REQUIRE(part.labels.size() == static_cast<std::size_t>(part.size));
-        REQUIRE(part.inputs.size() == static_cast<std::size_t>(part.size) * 3);
+        REQUIRE(part.labels.size() == tessera::to_size(part.size));
+        REQUIRE(part.inputs.size() == tessera::to_size(part.size) * 3);
         for (std::size_t i = 0; i < part.labels.size(); ++i) {
             seen.push_back(part.labels[i]);
             for (std::size_t j = 0; j < 3; ++j)
@@ -47,7 +47,7 @@ std::vector<std::int32_t> walk(batch_range& range, std::vector<std::int64_t>* si
 }
 
 std::vector<std::int32_t> up_to(std::int32_t samples) {
-    std::vector<std::int32_t> result(static_cast<std::size_t>(samples));
+    std::vector<std::int32_t> result(tessera::to_size(samples));
     std::iota(result.begin(), result.end(), 0);
     return result;
 }
@@ -67,7 +67,7 @@ TEST_CASE("batches come in order, the last one short or dropped") {
         sizes.clear();
         auto full = set.batches(size, {.drop_last = true});
         CHECK(walk(full, &sizes) == up_to(static_cast<std::int32_t>(10 / size * size)));
-        CHECK(sizes == std::vector<std::int64_t>(static_cast<std::size_t>(10 / size), size));
+        CHECK(sizes == std::vector<std::int64_t>(tessera::to_size(10 / size), size));
         CHECK(full.count() == 10 / size);
     }
 }
@@ -111,11 +111,11 @@ TEST_CASE("any size, seed and epoch gives a permutation, each position at once")
         const std::uint64_t seed = random();
         const std::uint64_t epoch = random() % 100;
         const std::vector<std::int64_t> order = shuffled_order(size, seed, epoch);
-        std::vector<char> seen(static_cast<std::size_t>(size), 0);
-        for (const std::int64_t sample : order) ++seen.at(static_cast<std::size_t>(sample));
+        std::vector<char> seen(tessera::to_size(size), 0);
+        for (const std::int64_t sample : order) ++seen.at(tessera::to_size(sample));
         CHECK(std::count(seen.begin(), seen.end(), 1) == size);
         const auto position = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(size));
-        CHECK(epoch_order(size, seed, epoch)(position) == order[static_cast<std::size_t>(position)]);
+        CHECK(epoch_order(size, seed, epoch)(position) == order[tessera::to_size(position)]);
     }
     const epoch_order huge(std::int64_t{1} << 62, 1, 1); // no array of it fits anywhere
     CHECK(huge(0) != huge(1));
@@ -202,7 +202,7 @@ TEST_CASE("a sample may have several labels") {
     const sample_set pixels{{1, 2, 3, 4, 5, 6}, {1, 1, 2, 2, 3, 3}, 3};
     std::int64_t samples = 0;
     for (const batch& part : pixels.batches(2, {.shuffle_seed = 5})) {
-        REQUIRE(part.labels.size() == 2 * static_cast<std::size_t>(part.size));
+        REQUIRE(part.labels.size() == 2 * tessera::to_size(part.size));
         for (std::size_t i = 0; i < part.labels.size(); ++i)
             CHECK(part.inputs[i] == static_cast<float>(2 * part.labels[i]) - (i % 2 == 0 ? 1.0F : 0.0F));
         samples += part.size;

@@ -2,6 +2,7 @@
 // Event files read as their format says, by plain loops, without the library's encoder and checksum.
 #pragma once
 
+#include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/io/reports/event_file.hpp"
 
@@ -40,7 +41,7 @@ public:
         while (at_ < bytes_.size()) {
             const std::string length = take(8);
             check(length, take(4));
-            const std::string data = take(static_cast<std::size_t>(number(length)));
+            const std::string data = take(tessera::to_size(number(length)));
             check(data, take(4));
             read_event(data);
         }
@@ -85,7 +86,7 @@ private:
                 size = 8;
                 break;
             case 2:
-                size = static_cast<std::size_t>(varint(of));
+                size = tessera::to_size(varint(of));
                 break;
             case 5:
                 size = 4;

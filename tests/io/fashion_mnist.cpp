@@ -42,10 +42,10 @@ TEST_CASE("Fashion-MNIST is what its authors describe") {
         CHECK(set->height() == 28);
         CHECK(set->width() == 28);
         CHECK(set->classes() == 10);
-        REQUIRE(set->images().size() == static_cast<std::size_t>(set->size()) * 784);
-        REQUIRE(set->labels().size() == static_cast<std::size_t>(set->size()));
+        REQUIRE(set->images().size() == tessera::to_size(set->size()) * 784);
+        REQUIRE(set->labels().size() == tessera::to_size(set->size()));
         std::vector<std::int64_t> of_class(10);
-        for (const std::int32_t label : set->labels()) ++of_class.at(static_cast<std::size_t>(label));
+        for (const std::int32_t label : set->labels()) ++of_class.at(tessera::to_size(label));
         CHECK(of_class == std::vector<std::int64_t>(10, set->size() / 10));
     }
     const std::vector<std::int32_t> first_train{9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0, 9};

@@ -64,7 +64,9 @@ TEST_CASE("random profiles come back from their text") {
             l.parameter_bytes = any(random) * 1e6;
             l.stage = static_cast<int>(random() % 4) - 1;
             p.layers.push_back(l);
-            v > 0 ? p.edges.push_back({static_cast<int>(random() % static_cast<unsigned>(v)), v}) : void();
+            if (v > 0) {
+                p.edges.push_back({static_cast<int>(random() % static_cast<unsigned>(v)), v});
+            }
         }
         CHECK(io::profile_from_text(io::profile_text(p), "p") == p);
     }

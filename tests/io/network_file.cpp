@@ -89,7 +89,7 @@ TEST_CASE("network file: operators of one layer are counted, and their parameter
         CHECK(o.instance == number);
         again += number > 0 ? 1 : 0;
         for (const int p : o.parameters) {
-            const ts::parameter_node& x = file.network.parameters[static_cast<std::size_t>(p)];
+            const ts::parameter_node& x = file.network.parameters[ts::to_size(p)];
             CHECK((x.layer != o.name || x.instance <= number));
             CHECK((o.name != "layer_norm" || x.instance == number));
         }

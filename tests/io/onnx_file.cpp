@@ -161,7 +161,7 @@ TEST_CASE(
     double loss = 0;
     for (std::size_t n = 0; n < 4; ++n) {
         CHECK(std::abs(before.values[2 * n] + before.values[2 * n + 1] - 1) < 1e-6F);
-        loss -= std::log(static_cast<double>(before.values[2 * n + static_cast<std::size_t>(labels[n])])) / 4;
+        loss -= std::log(static_cast<double>(before.values[2 * n + ts::to_size(labels[n])])) / 4;
     }
     const std::vector<ts::input_data> batch{ts::input_data(x), ts::input_data(labels)};
     CHECK(std::abs(s.session.step(batch) - loss) < 1e-6);

@@ -21,27 +21,26 @@ struct elements {
 
     static elements of(const onnx_extents& e) {
         elements all{e, {}};
-        all.which.resize(
-            static_cast<std::size_t>(std::accumulate(e.begin(), e.end(), std::int64_t{1}, std::multiplies<>())));
+        all.which.resize(ts::to_size(std::accumulate(e.begin(), e.end(), std::int64_t{1}, std::multiplies<>())));
         std::iota(all.which.begin(), all.which.end(), 0);
         return all;
     }
     elements permuted(const std::vector<int>& order) const {
         elements out;
         for (const int d : order) {
-            out.extents.push_back(extents[static_cast<std::size_t>(d)]);
+            out.extents.push_back(extents[ts::to_size(d)]);
         }
         indices i(order.size(), 0);
         for (std::size_t k = 0; k < which.size(); ++k) {
             indices own(order.size());
             for (std::size_t d = 0; d < order.size(); ++d) {
-                own[static_cast<std::size_t>(order[d])] = i[d];
+                own[ts::to_size(order[d])] = i[d];
             }
             std::int64_t place = 0;
             for (std::size_t d = 0; d < own.size(); ++d) {
                 place = place * extents[d] + own[d];
             }
-            out.which.push_back(which[static_cast<std::size_t>(place)]);
+            out.which.push_back(which[ts::to_size(place)]);
             for (std::size_t d = i.size(); d-- > 0 && ++i[d] == out.extents[d];) {
                 i[d] = 0;
             }
@@ -57,7 +56,7 @@ numbers made_by(onnx_model m, const onnx_extents& extents, const numbers& x, std
 numbers picked(const numbers& x, const elements& e) {
     numbers out;
     for (const std::int64_t i : e.which) {
-        out.push_back(x[static_cast<std::size_t>(i)]);
+        out.push_back(x[ts::to_size(i)]);
     }
     return out;
 }

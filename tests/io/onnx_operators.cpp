@@ -39,7 +39,7 @@ double at(const numbers& x, const onnx_extents& e, const indices& i) {
     for (std::size_t d = 0; d < e.size(); ++d) {
         place = place * e[d] + i[d];
     }
-    return static_cast<double>(x[static_cast<std::size_t>(place)]);
+    return static_cast<double>(x[ts::to_size(place)]);
 }
 
 /// The model: one node of input x and of weights; checked against an oracle of x.
@@ -181,7 +181,7 @@ TEST_CASE("onnx: convolutions with every kind of padding") {
         m.weight("layer.weight", {6, 2, 3, 2}, w).weight("layer.bias", {6}, b);
         check_node("Conv", in, m, {"x", "layer.weight", "layer.bias"}, a, {2, 6, p.height, p.width},
                    [&](const numbers& x, const indices& i) {
-                       double sum = static_cast<double>(b[static_cast<std::size_t>(i[1])]);
+                       double sum = static_cast<double>(b[ts::to_size(i[1])]);
                        for_all({2, 3, 2}, [&](const indices& k) {
                            const std::int64_t r = i[2] * 2 + k[1] - p.top;
                            const std::int64_t s = i[3] + k[2] - p.left;
@@ -206,7 +206,7 @@ TEST_CASE("onnx: a convolution of sequences, and a transposed one of images, wit
     const numbers x = some(2 * 36, 4);
     doubles expected;
     for_all({2, 3, 3}, [&](const indices& i) {
-        double sum = static_cast<double>(b[static_cast<std::size_t>(i[1])]);
+        double sum = static_cast<double>(b[ts::to_size(i[1])]);
         for_all({4, 3}, [&](const indices& k) {
             sum += at(x, {2, 4, 9}, {i[0], k[0], i[2] * 2 + k[1] * 2}) * at(w, {3, 4, 3}, {i[1], k[0], k[1]});
         });
@@ -224,7 +224,7 @@ TEST_CASE("onnx: a convolution of sequences, and a transposed one of images, wit
     check_node("ConvTranspose", {2, 4, 3, 3}, up, {"x", "w", "bias"},
                {{"strides", indices{2, 2}}, {"pads", indices{1, 1, 1, 1}}}, {2, 3, 5, 5},
                [&](const numbers& y, const indices& i) {
-                   double sum = static_cast<double>(b[static_cast<std::size_t>(i[1])]);
+                   double sum = static_cast<double>(b[ts::to_size(i[1])]);
                    for_all({4, 3, 3}, [&](const indices& k) {
                        for_all({3, 3}, [&](const indices& r) {
                            if (k[1] * 2 + r[0] - 1 == i[2] && k[2] * 2 + r[1] - 1 == i[3]) {
@@ -341,7 +341,7 @@ TEST_CASE("onnx: products of matrices, with weights and of activations") {
         check_node(
             "Gemm", {4, 5}, m, {"x", "fc.weight", "fc.bias"}, {{"transB", turned ? 1 : 0}}, {4, 3},
             [&](const numbers& x, const indices& i) {
-                double sum = static_cast<double>(b[static_cast<std::size_t>(i[1])]);
+                double sum = static_cast<double>(b[ts::to_size(i[1])]);
                 for (std::int64_t k = 0; k < 5; ++k) {
                     sum += at(x, {4, 5}, {i[0], k}) * (turned ? at(w, {3, 5}, {i[1], k}) : at(w, {5, 3}, {k, i[1]}));
                 }

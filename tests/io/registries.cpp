@@ -257,9 +257,15 @@ TEST_CASE("every policy, asked for by its name, gives what has a sound plan and 
                 continue;
             }
             CAPTURE(std::string(row.name));
-            row.name == schedule::credit_option.name ? other.values.set("partition", 50) : void();
-            row.name == schedule::fusion_cycle_option.name ? other.values.set("fusion-bytes", 1e9) : void();
-            row.name == schedule::bucket_option.name ? other.values.set("first-bucket-bytes", 100) : void();
+            if (row.name == schedule::credit_option.name) {
+                other.values.set("partition", 50);
+            }
+            if (row.name == schedule::fusion_cycle_option.name) {
+                other.values.set("fusion-bytes", 1e9);
+            }
+            if (row.name == schedule::bucket_option.name) {
+                other.values.set("first-bucket-bytes", 100);
+            }
             const ts::strategy before = search::run(search::data_parallel_record, g, on, other).best;
             other.values.set(row.name, 3);
             const ts::strategy s = search::run(search::data_parallel_record, g, on, other).best;

@@ -52,9 +52,9 @@ TEST_CASE("report: it needs nothing from elsewhere and has everything in it") {
     }
     CHECK(spans == f.run.activities.spans.size());
     CHECK(data["memory"].size() == 4);
-    CHECK(count_of(page, "<rect class=\"op\"") == static_cast<std::size_t>(f.network.view().op_count));
+    CHECK(count_of(page, "<rect class=\"op\"") == ts::to_size(f.network.view().op_count));
     // An arrow for every tensor that one operator reads from another; red ones where something moves.
-    CHECK(count_of(page, "<path class=") == static_cast<std::size_t>(f.network.view().op_count) - 1);
+    CHECK(count_of(page, "<path class=") == ts::to_size(f.network.view().op_count) - 1);
     CHECK(count_of(page, "<path class=\"moves\"") > 0);
     CHECK(count_of(page, "<tr><td>") == count_of(page, "class=\"bar\""));
 }
@@ -93,11 +93,11 @@ TEST_CASE("report: every operator has a place of its own, below what it reads") 
     const ts::graph network = ts::describe<networks::resnet50>(2);
     const ts::graph_view g = network.view();
     const io::detail::network_places p = io::detail::places_of(g);
-    CHECK(p.taken.size() == static_cast<std::size_t>(g.op_count));
+    CHECK(p.taken.size() == ts::to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         for (const int t : g.ops[op].inputs) {
             const int producer = g.tensors[t].producer;
-            CHECK((producer < 0 || p.row[static_cast<std::size_t>(producer)] < p.row[static_cast<std::size_t>(op)]));
+            CHECK((producer < 0 || p.row[ts::to_size(producer)] < p.row[ts::to_size(op)]));
         }
     }
     CHECK(p.rows <= g.op_count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of tensors (io/files/safetensors.hpp): what is written comes back, types of others are read, the format's rules are
-// held, whatever is damaged is refused.
+// Files of tensors (io/files/safetensors.hpp): what is written comes back, types of others are read, the format's rules
+// are held, whatever is damaged is refused.
 #include "tessera/io/files/safetensors.hpp"
 
 #include "temporary_folder.hpp"

@@ -138,7 +138,9 @@ TEST_CASE("search file: what is written is read exactly, and an interrupted sear
         state = ts::op::mix(state);
         const std::size_t at = state % bad.size();
         bad[at] = "0123456789- \nx"[(state >> 40U) % 14];
-        i % 3 == 0 ? (void)bad.erase(at, 1 + (state >> 50U) % 9) : void();
+        if (i % 3 == 0) {
+            (void)bad.erase(at, 1 + (state >> 50U) % 9);
+        }
         try {
             search::parallel_search(g.view(), on, ts::io::search_from_text(resummed(bad), g.view(), on, o.chain), o);
         } catch (const ts::error&) {

@@ -58,18 +58,18 @@ TEST_CASE("each sample comes once an epoch, in the first bucket that is long eno
                 REQUIRE(static_cast<std::int64_t>(b.lengths.size()) == b.size);
                 short_batches[b.length] += b.size < 7 ? 1 : 0;
                 for (std::int64_t i = 0; i < b.size; ++i) {
-                    const auto at = static_cast<std::size_t>(i * b.length);
+                    const auto at = tessera::to_size(i * b.length);
                     const std::int32_t which = b.inputs[at];
                     seen.insert(which);
-                    const auto& t = own[static_cast<std::size_t>(which)];
-                    const auto& l = theirs[static_cast<std::size_t>(which)];
-                    CHECK(b.lengths[static_cast<std::size_t>(i)] == static_cast<std::int32_t>(t.size()));
+                    const auto& t = own[tessera::to_size(which)];
+                    const auto& l = theirs[tessera::to_size(which)];
+                    CHECK(b.lengths[tessera::to_size(i)] == static_cast<std::int32_t>(t.size()));
                     std::int64_t fits = buckets.back();
                     for (const std::int64_t bucket : buckets) {
                         fits = bucket >= static_cast<std::int64_t>(t.size()) && bucket < fits ? bucket : fits;
                     }
                     CHECK(b.length == fits);
-                    for (std::size_t k = 0; k < static_cast<std::size_t>(b.length); ++k) {
+                    for (std::size_t k = 0; k < tessera::to_size(b.length); ++k) {
                         CHECK(b.inputs[at + k] == (k < t.size() ? t[k] : 99));
                         CHECK(b.labels[at + k] == (k < t.size() ? l[k] : -5));
                     }

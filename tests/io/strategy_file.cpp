@@ -26,12 +26,12 @@ std::string refusal(const ts::graph_view& g, const std::string& text) {
 
 /// Everything that a strategy says about an operator, wherever its numbers lie in the pool.
 std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
-    const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+    const ts::configuration& c = s.ops[ts::to_size(op)];
     std::vector<ts::index_t> all;
     for (int l = 0; l < ts::max_loops; ++l) {
         all.push_back(c.degree[l]);
         for (int i = 0; c.cuts[l] >= 0 && i + 1 < c.degree[l]; ++i) {
-            all.push_back(s.pool[static_cast<std::size_t>(c.cuts[l] + i)]);
+            all.push_back(s.pool[ts::to_size(c.cuts[l] + i)]);
         }
         all.push_back(c.cuts[l] >= 0 && c.degree[l] > 1 ? 1 : 0);
     }
@@ -40,7 +40,7 @@ std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
         all.push_back(x);
     }
     for (int i = 0; i < c.shards(); ++i) {
-        all.push_back(c.devices >= 0 ? s.pool[static_cast<std::size_t>(c.devices + i)] : c.start + c.stride * i);
+        all.push_back(c.devices >= 0 ? s.pool[ts::to_size(c.devices + i)] : c.start + c.stride * i);
     }
     return all;
 }
@@ -169,7 +169,9 @@ TEST_CASE("strategy file: messages that are none") {
     s.sync.messages = {{ts::exchange::server, 0, {{1, 0, 1}}}};
     s.sync.messages.push_back({ts::exchange::sliced, 0, {}}); // with every other gradient
     for (int p = 0; p < g.parameter_count; ++p) {
-        p != 1 ? s.sync.messages[1].slices.push_back({p, 0, 1}) : void();
+        if (p != 1) {
+            s.sync.messages[1].slices.push_back({p, 0, 1});
+        }
     }
     s.sync.sum_at = ts::sync_time::after_backward;
     const std::string good = io::to_text(io::to_json(g, s, 1));

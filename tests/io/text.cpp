@@ -48,7 +48,7 @@ TEST_CASE("windows are tokens and the next tokens, wherever they begin, in any o
         std::set<std::pair<numbers, numbers>> seen;
         std::int64_t samples = 0;
         for (const token_batch& b : set.batches(static_cast<std::int64_t>(1 + random() % 5), options)) {
-            REQUIRE(b.inputs.size() == static_cast<std::size_t>(b.size * length));
+            REQUIRE(b.inputs.size() == tessera::to_size(b.size * length));
             REQUIRE(b.labels.size() == b.inputs.size());
             for (std::int64_t i = 0; i < b.size; ++i) {
                 const numbers in(b.inputs.begin() + i * length, b.inputs.begin() + (i + 1) * length);
@@ -124,8 +124,8 @@ TEST_CASE("vocabularies of random texts are those of byte pair encoding by brute
             for (const auto& [p, n] : pairs)
                 if (n > best) best = n, which = p;
             if (best < 2) break;
-            const std::string a = tokens[static_cast<std::size_t>(which.first)];
-            const std::string b = tokens[static_cast<std::size_t>(which.second)];
+            const std::string a = tokens[tessera::to_size(which.first)];
+            const std::string b = tokens[tessera::to_size(which.second)];
             for (auto& w : words)
                 for (std::size_t i = 0; i + 1 < w.size(); ++i)
                     if (w[i] == a && w[i + 1] == b) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tessera/io/reports/waiting.hpp"
+#include "tessera/base/box.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +21,7 @@ std::string sent(int terminal, const std::string& until) {
         if (::poll(&p, 1, 100) == 1) {
             char part[256];
             const auto got = ::read(terminal, part, sizeof part);
-            text.append(part, got > 0 ? static_cast<std::size_t>(got) : 0);
+            text.append(part, got > 0 ? ts::to_size(got) : 0);
         }
     }
     return text;

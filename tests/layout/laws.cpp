@@ -158,7 +158,7 @@ values redistributed_values(const tensor_layout& from, const tensor_layout& to, 
             }
             long sum = 0;
             for (const ts::segment& s : r.recipes[i].segments) {
-                const ts::piece& source = sources[static_cast<std::size_t>(s.source)];
+                const ts::piece& source = sources[ts::to_size(s.source)];
                 if (!s.region.contains(one)) {
                     continue;
                 }
@@ -166,7 +166,7 @@ values redistributed_values(const tensor_layout& from, const tensor_layout& to, 
                 for (index_t k = 0; k < e; ++k) {
                     at += source.region.contains(element(from.extents, k)) ? 1 : 0;
                 }
-                sum = (s.first ? 0 : sum) + before[static_cast<std::size_t>(s.source)][at];
+                sum = (s.first ? 0 : sum) + before[ts::to_size(s.source)][at];
                 moved += source.device != targets[i].device ? 1 : 0;
             }
             after.back().push_back(sum);

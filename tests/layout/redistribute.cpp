@@ -91,19 +91,19 @@ TEST_CASE("every element of every target gets every part exactly once, and the b
             int overwritten = 0;
             for_each_element(s, [&](const ts::box& one) {
                 const bool wanted = target.region.contains(one);
-                std::vector<int> times(static_cast<std::size_t>(from.parts), 0);
+                std::vector<int> times(ts::to_size(from.parts), 0);
                 bool written = r.recipes[i].clear;
                 for (const ts::segment& seg : r.recipes[i].segments) {
                     if (!seg.region.contains(one)) {
                         continue;
                     }
-                    const ts::piece& source = from.pieces[static_cast<std::size_t>(seg.source)];
+                    const ts::piece& source = from.pieces[ts::to_size(seg.source)];
                     REQUIRE(source.region.contains(one));
                     REQUIRE((seg.first || written)); // added to something that is there
                     REQUIRE(!(seg.first && written));
                     written = true;
                     overwritten += seg.first ? 1 : 0;
-                    ++times[static_cast<std::size_t>(source.summand)];
+                    ++times[ts::to_size(source.summand)];
                     const ts::index_t bytes = source.device == target.device ? 0 : bytes_each;
                     moved += bytes;
                     received[target.device] += bytes;

@@ -48,8 +48,8 @@ TEST_CASE("a graph of groups has every pair of groups once, with all bytes, and 
     REQUIRE(x.count() == groups.count);
     double bytes = 0;
     for (const sp::cost_edge& edge : g.edges) {
-        const int a = groups.of[static_cast<std::size_t>(edge.from)];
-        const int b = groups.of[static_cast<std::size_t>(edge.to)];
+        const int a = groups.of[tessera::to_size(edge.from)];
+        const int b = groups.of[tessera::to_size(edge.to)];
         bytes += a != b ? static_cast<double>(edge.bytes) : 0;
     }
     std::set<std::pair<int, int>> pairs;
@@ -74,12 +74,12 @@ TEST_CASE("arrays of a batch: masks part the other nodes in three, padding is em
     const tl::group_graph x = tl::group_graph_of(e, groups);
     const int n = x.count();
     tl::graph_batch b({n + 3, static_cast<int>(x.edges.size()) + 5, 4});
-    tl::placement_state s = tl::first_state(std::vector<int>(static_cast<std::size_t>(n), 2));
+    tl::placement_state s = tl::first_state(std::vector<int>(tessera::to_size(n), 2));
     for (s.current = 0; s.current < n; ++s.current) {
         b.clear();
         b.add(x, s);
         for (int v = 0; v < n + 3; ++v) {
-            const auto at = static_cast<std::size_t>(v);
+            const auto at = tessera::to_size(v);
             const float all = b.ancestors[at] + b.descendants[at] + b.others[at];
             CHECK(all == (v < n && v != s.current ? 1.0F : 0.0F));
             const auto feature = at * 9;

@@ -28,8 +28,6 @@ parameters parameters_of(Trainer& t) {
     return all;
 }
 
-inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// W x + b of every row.
 inline table dense(const parameters& all, const std::string& layer, const table& x) {
     const std::vector<double>& w = all.at(layer + "/weight");
@@ -93,17 +91,17 @@ struct gdp_by_hand {
 
     /// `memory`: what segments see of the segments before, for each layer, in place of what this pass makes.
     void run(const parameters& all, const std::vector<table>* memory = nullptr) {
-        table h(at(nodes));
+        table h(ts::to_size(nodes));
         for (int i = 0; i < nodes; ++i) {
             for (int k = 0; k < s.features; ++k) {
-                h[at(i)].push_back(static_cast<double>(x.features[at(i * s.features + k)]));
+                h[ts::to_size(i)].push_back(static_cast<double>(x.features[ts::to_size(i * s.features + k)]));
             }
         }
         h = each(dense(all, "first", h), relu);
         for (int r = 0; r < s.rounds; ++r) {
             h = round(all, std::to_string(r), h);
         }
-        std::vector<double> pooled(at(s.width), 0);
+        std::vector<double> pooled(ts::to_size(s.width), 0);
         for (const std::vector<double>& row : h) {
             for (std::size_t c = 0; c < row.size(); ++c) {
                 pooled[c] += row[c] / nodes;
@@ -112,12 +110,12 @@ struct gdp_by_hand {
         streams.clear();
         for (int l = 0; l < s.layers; ++l) {
             streams.push_back(h);
-            h = layer(all, l, h, memory == nullptr ? h : (*memory)[at(l)], pooled);
+            h = layer(all, l, h, memory == nullptr ? h : (*memory)[ts::to_size(l)], pooled);
         }
         logits = dense(all, "head", modulated(all, s.layers, 4, pooled, h));
         for (int i = 0; i < nodes; ++i) {
             for (int d = 0; d < s.devices; ++d) {
-                logits[at(i)][at(d)] += static_cast<double>(x.prior[at(i * s.devices + d)]);
+                logits[ts::to_size(i)][ts::to_size(d)] += static_cast<double>(x.prior[ts::to_size(i * s.devices + d)]);
             }
         }
     }
@@ -127,13 +125,14 @@ private:
         const table told = each(dense(all, "pool." + r, h), [](double v) { return 1 / (1 + std::exp(-v)); });
         table joined = h;
         for (int v = 0; v < nodes; ++v) {
-            std::vector<double> heard(at(s.width), 0);
+            std::vector<double> heard(ts::to_size(s.width), 0);
             for (std::size_t e = 0; e < x.receivers.size(); ++e) {
                 for (int c = 0; c < s.width && x.receivers[e] == v; ++c) {
-                    heard[at(c)] = std::max(heard[at(c)], told[at(x.senders[e])][at(c)]);
+                    heard[ts::to_size(c)] =
+                        std::max(heard[ts::to_size(c)], told[ts::to_size(x.senders[e])][ts::to_size(c)]);
                 }
             }
-            joined[at(v)].insert(joined[at(v)].end(), heard.begin(), heard.end());
+            joined[ts::to_size(v)].insert(joined[ts::to_size(v)].end(), heard.begin(), heard.end());
         }
         return each(dense(all, "update." + r, joined), relu);
     }
@@ -156,17 +155,18 @@ private:
             const table from = modulated(all, l, 0, pooled, h);
             const table before = modulated(all, l, 0, pooled, memory);
             const table q = dense(all, called("query"), from);
-            table mixed(at(nodes), std::vector<double>(at(s.width), 0));
+            table mixed(ts::to_size(nodes), std::vector<double>(ts::to_size(s.width), 0));
             for (int i = 0; i < nodes; ++i) {
                 const int begin = i / s.segment * s.segment;
                 table seen;
                 for (int j = std::max(0, begin - s.segment); s.recurrence && j < begin; ++j) {
-                    seen.push_back(before[at(j)]);
+                    seen.push_back(before[ts::to_size(j)]);
                 }
                 for (int j = begin; j < std::min(nodes, begin + s.segment); ++j) {
-                    seen.push_back(from[at(j)]);
+                    seen.push_back(from[ts::to_size(j)]);
                 }
-                attend(q[at(i)], dense(all, called("key"), seen), dense(all, called("value"), seen), mixed[at(i)]);
+                attend(q[ts::to_size(i)], dense(all, called("key"), seen), dense(all, called("value"), seen),
+                       mixed[ts::to_size(i)]);
             }
             h = norm(all, called("attention_norm"),
                      sum_of(h, dense(all, called("merge"), modulated(all, l, 1, pooled, mixed))));
@@ -183,14 +183,14 @@ private:
             for (const std::vector<double>& key : keys) {
                 double score = 0;
                 for (int c = head * of_head; c < (head + 1) * of_head; ++c) {
-                    score += q[at(c)] * key[at(c)];
+                    score += q[ts::to_size(c)] * key[ts::to_size(c)];
                 }
                 weight.push_back(std::exp(score / std::sqrt(of_head)));
                 sum += weight.back();
             }
             for (std::size_t j = 0; j < keys.size(); ++j) {
                 for (int c = head * of_head; c < (head + 1) * of_head; ++c) {
-                    to[at(c)] += weight[j] / sum * values[j][at(c)];
+                    to[ts::to_size(c)] += weight[j] / sum * values[j][ts::to_size(c)];
                 }
             }
         }

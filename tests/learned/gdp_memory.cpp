@@ -17,7 +17,7 @@ double loss_by_hand(const table& logits, const std::vector<float>& weights, cons
         for (const double x : logits[i]) {
             all += std::exp(x);
         }
-        const double log_p = logits[i][at(choice[i])] - std::log(all);
+        const double log_p = logits[i][ts::to_size(choice[i])] - std::log(all);
         sum -= static_cast<double>(weights[i]) * advantage * std::exp(log_p - static_cast<double>(before[i]));
     }
     return sum / rows;
@@ -36,7 +36,7 @@ TEST_CASE("no gradient flows into the memory of the segment before, and one flow
     sp::evaluator e(c.graph, c.on);
     tl::gdp_inputs x = tl::gdp_inputs_of(one, e, 0);
     for (int i = 0; i < 8; ++i) {
-        x.weights[at(i)] = 0; // the loss looks at the last segment alone
+        x.weights[ts::to_size(i)] = 0; // the loss looks at the last segment alone
     }
     const ts::graph g = ts::describe<tl::gdp_network<one>>(1);
     ts::trainer<tl::gdp_network<one>> trainer(ts::host::devices(1), ts::strategy(g.view()), 1,
@@ -53,7 +53,7 @@ TEST_CASE("no gradient flows into the memory of the segment before, and one flow
         for (const double v : hand.logits[i]) {
             sum += std::exp(v);
         }
-        before.push_back(static_cast<float>(hand.logits[i][at(choice.back())] - std::log(sum)));
+        before.push_back(static_cast<float>(hand.logits[i][ts::to_size(choice.back())] - std::log(sum)));
     }
     const std::vector<float> advantage{0.8F};
     const std::vector<float> bonus{0};

@@ -66,16 +66,16 @@ std::vector<double> by_hand(policy_type& policy, int graph, const tl::placement_
     auto& trained = policy.trained();
     std::vector<dense> layers;
     const ts::graph_view g = trained.graph();
-    std::vector<char> seen(static_cast<std::size_t>(g.parameter_count), 0);
+    std::vector<char> seen(ts::to_size(g.parameter_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
         const auto& own = g.ops[op].parameters;
-        if (own.size() == 2 && seen[static_cast<std::size_t>(own[0])] == 0) {
-            seen[static_cast<std::size_t>(own[0])] = 1;
+        if (own.size() == 2 && seen[ts::to_size(own[0])] == 0) {
+            seen[ts::to_size(own[0])] = 1;
             layers.push_back({trained.values().parameter(own[0]), trained.values().parameter(own[1])});
         }
     }
     const tl::group_graph& x = policy.at(graph).seen;
-    const auto n = static_cast<std::size_t>(x.count());
+    const auto n = ts::to_size(x.count());
     const auto most = [](const std::vector<double>& all) {
         return std::max(1.0, *std::max_element(all.begin(), all.end()));
     };
@@ -99,17 +99,19 @@ std::vector<double> by_hand(policy_type& policy, int graph, const tl::placement_
         for (int r = 0; r < shape.rounds; ++r) {
             std::vector<std::vector<double>> next = start;
             for (std::size_t v = 0; v < n; ++v) {
-                std::vector<double> sum(static_cast<std::size_t>(shape.width), 0);
+                std::vector<double> sum(ts::to_size(shape.width), 0);
                 bool any = false;
                 for (const tl::group_edge& e : x.edges) {
                     const int here = down ? e.to : e.from;
                     if (here == static_cast<int>(v)) {
                         any = true;
-                        const auto other = static_cast<std::size_t>(down ? e.from : e.to);
+                        const auto other = ts::to_size(down ? e.from : e.to);
                         add(sum, layers[first + 1](layers[first](now[other], true), true));
                     }
                 }
-                any ? add(next[v], layers[first + 3](layers[first + 2](sum, true), true)) : void();
+                if (any) {
+                    add(next[v], layers[first + 3](layers[first + 2](sum, true), true));
+                }
             }
             now = next;
         }
@@ -122,14 +124,14 @@ std::vector<double> by_hand(policy_type& policy, int graph, const tl::placement_
         both[v] = down[v];
         both[v].insert(both[v].end(), up[v].begin(), up[v].end());
     }
-    std::vector<double> context = both[static_cast<std::size_t>(s.current)];
+    std::vector<double> context = both[ts::to_size(s.current)];
     for (std::size_t who = 0; who < 3; ++who) {
         std::vector<double> sum(both[0].size(), 0);
         for (int v = 0; v < x.count(); ++v) {
             const bool above = x.is_ancestor(v, s.current);
             const bool below = x.is_ancestor(s.current, v);
             if (v != s.current && (who == 0 ? above : who == 1 ? below : !above && !below)) {
-                add(sum, layers[12 + 4 * who](layers[11 + 4 * who](both[static_cast<std::size_t>(v)], true), true));
+                add(sum, layers[12 + 4 * who](layers[11 + 4 * who](both[ts::to_size(v)], true), true));
             }
         }
         const auto pooled = layers[14 + 4 * who](layers[13 + 4 * who](sum, true), true);
@@ -154,7 +156,7 @@ TEST_CASE("Placeto's messages, pooling and head equal plain loops in double, for
             for (std::size_t d = 0; d < expected.size(); ++d) {
                 CHECK(static_cast<double>(logits[d]) == doctest::Approx(expected[d]).epsilon(1e-4));
             }
-            s.done[static_cast<std::size_t>(s.current)] = 1;
+            s.done[ts::to_size(s.current)] = 1;
         }
         policy.train({number}, 3);
     }
@@ -169,8 +171,7 @@ TEST_CASE("padding changes no logits, nor do other graphs in the batch") {
     const int number = policy.add(graph, on);
     const int same = padded.add(graph, on);
     padded.take_weights(policy);
-    tl::placement_state s =
-        tl::first_state(std::vector<int>(static_cast<std::size_t>(policy.at(number).groups.count), 1));
+    tl::placement_state s = tl::first_state(std::vector<int>(ts::to_size(policy.at(number).groups.count), 1));
     s.current = 5;
     const auto a = policy.logits(number, s);
     const auto b = padded.logits(same, s);
@@ -232,8 +233,7 @@ TEST_CASE("the same options learn the same, bit for bit, and a training goes on 
         again.train(both, 3);
         resumed.train(both, 3);
         for (const int number : both) {
-            tl::placement_state s =
-                tl::first_state(std::vector<int>(static_cast<std::size_t>(whole.at(number).groups.count), 0));
+            tl::placement_state s = tl::first_state(std::vector<int>(ts::to_size(whole.at(number).groups.count), 0));
             CHECK(whole.logits(number, s) == again.logits(number, s));
             CHECK(whole.logits(number, s) == resumed.logits(number, s));
             CHECK(whole.best(number).where == resumed.best(number).where);

@@ -69,7 +69,7 @@ TEST_CASE("choices are drawn with the probabilities of a softmax") {
     constexpr int draws = 40'000;
     for (int i = 0; i < draws; ++i) {
         const tl::drawn_choice c = tl::draw(logits, pick);
-        const auto at = static_cast<std::size_t>(c.choice);
+        const auto at = ts::to_size(c.choice);
         ++count[at];
         CHECK(c.log_probability == doctest::Approx(static_cast<double>(logits[at]) - std::log(sum)));
     }
@@ -137,7 +137,7 @@ struct losses_by_hand {
     double between(double least, double most) { return std::uniform_real_distribution<double>(least, most)(random); }
     int any_choice() { return static_cast<int>(random() % devices); }
     double logit(int row, int d) const { return static_cast<double>(w[place(row, d)]); }
-    static std::size_t place(int row, int d) { return static_cast<std::size_t>(d * graphs * rows + row); }
+    static std::size_t place(int row, int d) { return ts::to_size(d * graphs * rows + row); }
     double probability(int row, int d) const {
         double sum = 0;
         for (int k = 0; k < devices; ++k) {
@@ -151,7 +151,7 @@ struct losses_by_hand {
         for (int d = 0; d < devices; ++d) {
             entropy -= probability(row, d) * std::log(probability(row, d));
         }
-        const double h = static_cast<double>(bonus[static_cast<std::size_t>(row / rows)]);
+        const double h = static_cast<double>(bonus[ts::to_size(row / rows)]);
         value -= scale * (part + h * entropy);
         for (int d = 0; d < devices; ++d) {
             const double p = probability(row, d);
@@ -188,12 +188,11 @@ TEST_CASE("PPO's loss and gradient are those of its formula, inside and outside 
             const int choice = hand.any_choice();
             drawn.push_back(choice);
             old.push_back(static_cast<float>(std::log(hand.probability(row, choice)) + hand.between(-0.6, 0.6)));
-            const double a = static_cast<double>(advantage[static_cast<std::size_t>(i / rows)]);
+            const double a = static_cast<double>(advantage[ts::to_size(i / rows)]);
             const double r = hand.probability(row, choice) / std::exp(static_cast<double>(old.back()));
             const double inside = std::min(std::max(r, 1 - clip), 1 + clip);
             const bool flows = r * a <= inside * a;
-            const double scale =
-                static_cast<double>(hand.row_weights[static_cast<std::size_t>(row)]) / (graphs * samples * rows);
+            const double scale = static_cast<double>(hand.row_weights[ts::to_size(row)]) / (graphs * samples * rows);
             hand.add(row, choice, scale, std::min(r * a, inside * a), flows ? r * a : 0);
             ++cases[a > 0 ? 1 : 0][r < 1 - clip ? 0 : r > 1 + clip ? 2 : 1];
         }
@@ -222,8 +221,8 @@ TEST_CASE("REINFORCE's loss and gradient are those of its formula") {
         for (int row = 0; row < graphs * rows; ++row) {
             const int choice = hand.any_choice();
             drawn.push_back(choice);
-            const double a = static_cast<double>(advantage[static_cast<std::size_t>(row / rows)]);
-            const double scale = static_cast<double>(hand.row_weights[static_cast<std::size_t>(row)]) / (graphs * rows);
+            const double a = static_cast<double>(advantage[ts::to_size(row / rows)]);
+            const double scale = static_cast<double>(hand.row_weights[ts::to_size(row)]) / (graphs * rows);
             hand.add(row, choice, scale, a * std::log(hand.probability(row, choice)), a);
         }
         const auto t = trainer_with<reinforce_net>(hand.w);

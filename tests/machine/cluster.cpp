@@ -39,20 +39,20 @@ bool says(const ts::device_graph& g, const char* words) { return refusal(g).find
 index_t shortest(const ts::device_graph& g, int from, int to) {
     constexpr index_t far = INT64_MAX / 2;
     std::vector<index_t> distance(g.components.size(), far);
-    distance[static_cast<std::size_t>(from)] = 0;
+    distance[ts::to_size(from)] = 0;
     for (std::size_t round = 0; round < g.components.size(); ++round) {
         for (const ts::link& l : g.links) {
             const index_t length = l.latency * 1000 + (index_t{1} << 20) * 1'000'000 / l.megabytes;
             for (const auto& [a, b] : {std::pair{l.from, l.to}, std::pair{l.to, l.from}}) {
-                const auto x = static_cast<std::size_t>(a);
-                const auto y = static_cast<std::size_t>(b);
+                const auto x = ts::to_size(a);
+                const auto y = ts::to_size(b);
                 if ((a == from || g.components[x].device_class < 0) && distance[x] < far) {
                     distance[y] = std::min(distance[y], distance[x] + length);
                 }
             }
         }
     }
-    return distance[static_cast<std::size_t>(to)];
+    return distance[ts::to_size(to)];
 }
 
 } // namespace
@@ -192,9 +192,8 @@ TEST_CASE("presets: sound, of the right size, and linked as their sources say") 
     for (int d = 0; d < 8; ++d) { // six NVLinks each
         index_t sum = 0;
         for (const ts::link& l : v100.graph().links) {
-            const bool mine =
-                v100.graph().components[static_cast<std::size_t>(l.from)].name == "gpu 0." + std::to_string(d) ||
-                v100.graph().components[static_cast<std::size_t>(l.to)].name == "gpu 0." + std::to_string(d);
+            const bool mine = v100.graph().components[ts::to_size(l.from)].name == "gpu 0." + std::to_string(d) ||
+                              v100.graph().components[ts::to_size(l.to)].name == "gpu 0." + std::to_string(d);
             sum += mine && l.megabytes >= 25000 ? l.megabytes : 0;
         }
         CHECK(sum == 6 * 25000);

@@ -276,8 +276,7 @@ TEST_CASE("a network may have hundreds of parts in one list, and more inputs tha
 TEST_CASE("initial parameters: in their bounds, different, a function of the seed, the parameter and the index") {
     const ts::graph g = ts::describe<of_image<ts::residual<conv, norm>>>(4);
     const auto make = [&](int parameter, std::uint64_t seed) {
-        std::vector<float> values(
-            static_cast<std::size_t>(g.parameters[static_cast<std::size_t>(parameter)].extents.volume()));
+        std::vector<float> values(ts::to_size(g.parameters[ts::to_size(parameter)].extents.volume()));
         ts::initialize(g.view(), parameter, seed, values);
         return values;
     };

@@ -94,7 +94,7 @@ TEST_CASE("pre-activation ResNets have the parameters of He et al. 2016b, table 
 TEST_CASE("U-Net has 23 convolutional layers and maps 572 x 572 pixels to 388 x 388 labels") {
     const ts::graph paper = networks::describe("unet", 1);
     CHECK(layers(paper) == 23); // Ronneberger et al. 2015, section 2
-    CHECK(paper.tensors[static_cast<std::size_t>(paper.ops.back().output)].extents == ts::make_shape(1, 388, 388));
+    CHECK(paper.tensors[ts::to_size(paper.ops.back().output)].extents == ts::make_shape(1, 388, 388));
     // What public implementations of the paper's figure count (tf_unet with 5 layers of 64 features, for one).
     CHECK(trained_parameters(paper.view()) == 31030658);
     // Level by level: two convolutions down, an up-convolution to half the channels and two convolutions back, at 256 x

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc compiles the core: networks, strategies, their plans and searches may stand in a .cu file beside kernels of the user's.
+// nvcc compiles the core: networks, strategies, their plans and searches may stand in a .cu file beside kernels of the
+// user's.
 #include "tessera/tessera.hpp"
 
 #include "tessera/plan/lower/lower.hpp"

@@ -51,7 +51,7 @@ double at_point(const ex::formula& f, int which, const std::vector<double>& inpu
         result = at_point(f, ex::the_result, inputs, gradient, of);
     }
     return *loop(1, [&](int leaf, double* to) {
-        *to = leaf == f.inputs ? result : leaf > f.inputs ? gradient : inputs[static_cast<std::size_t>(leaf)];
+        *to = leaf == f.inputs ? result : leaf > f.inputs ? gradient : inputs[ts::to_size(leaf)];
     });
 }
 

@@ -23,8 +23,8 @@ inline double check_gradients(const op_case& c, std::uint64_t seed = 1, bool may
         if (ts::gradient_nest(op.d, o) < 0 || kind == ts::operand_kind::intermediate) {
             continue; // of the latter, what remains for the inputs is checked there
         }
-        const std::vector<double> analytic = op.gradient[at(o)].numbers;
-        std::vector<double>& x = op.value[at(o)].numbers;
+        const std::vector<double> analytic = op.gradient[ts::to_size(o)].numbers;
+        std::vector<double>& x = op.value[ts::to_size(o)].numbers;
         double error = 0;
         double norm = 0;
         for (std::size_t i = 0; i < x.size(); ++i) {

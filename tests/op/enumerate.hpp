@@ -18,12 +18,12 @@ void for_each_point(const ts::description& d, const ts::interval* ranges, Body&&
         if (ranges[l].empty()) {
             return;
         }
-        p[static_cast<std::size_t>(l)] = ranges[l].begin;
+        p[ts::to_size(l)] = ranges[l].begin;
     }
     for (int l = 0; l >= 0;) {
         body(static_cast<const point&>(p));
         for (l = d.loops.size() - 1; l >= 0; --l) {
-            const auto at = static_cast<std::size_t>(l);
+            const auto at = ts::to_size(l);
             if (++p[at] < ranges[l].end) {
                 break;
             }
@@ -36,7 +36,7 @@ void for_each_point(const ts::description& d, const ts::interval* ranges, Body&&
 inline ts::index_t index_at(const ts::operand& o, int k, const point& p) {
     ts::index_t x = o.dim[k].offset;
     for (const ts::affine::term& t : o.dim[k].terms) {
-        x += t.coefficient * p[static_cast<std::size_t>(t.loop)];
+        x += t.coefficient * p[ts::to_size(t.loop)];
     }
     return x;
 }
@@ -44,14 +44,14 @@ inline ts::index_t index_at(const ts::operand& o, int k, const point& p) {
 inline element_index index_at(const ts::operand& o, const point& p) {
     element_index x{};
     for (int k = 0; k < o.extents.rank; ++k) {
-        x[static_cast<std::size_t>(k)] = o.dim[k].all ? 0 : index_at(o, k, p);
+        x[ts::to_size(k)] = o.dim[k].all ? 0 : index_at(o, k, p);
     }
     return x;
 }
 
 inline bool is_inside(const ts::operand& o, const element_index& x) {
     for (int k = 0; k < o.extents.rank; ++k) {
-        const ts::index_t i = x[static_cast<std::size_t>(k)];
+        const ts::index_t i = x[ts::to_size(k)];
         if (i < 0 || i >= o.extents[k]) {
             return false;
         }
@@ -62,7 +62,7 @@ inline bool is_inside(const ts::operand& o, const element_index& x) {
 inline ts::index_t row_major(const ts::operand& o, const element_index& x) {
     ts::index_t at = 0;
     for (int k = 0; k < o.extents.rank; ++k) {
-        at = at * o.extents[k] + x[static_cast<std::size_t>(k)];
+        at = at * o.extents[k] + x[ts::to_size(k)];
     }
     return at;
 }
@@ -74,7 +74,7 @@ inline bool moves(const ts::description& d, const ts::operand& o, int l) {
     all.range[l].end -= 1;
     for_each_point(d, all.range, [&](const point& p) {
         point next = p;
-        ++next[static_cast<std::size_t>(l)];
+        ++next[ts::to_size(l)];
         moved = moved || index_at(o, p) != index_at(o, next);
     });
     return moved;

@@ -90,7 +90,7 @@ const ts::expression::formula& formula_of() {
 template <class Operator>
 op_case row(int inputs = 1) {
     return {ts::record_of(Operator::attributes).name, Operator::attributes,
-            std::vector<ts::shape>(at(inputs), ts::make_shape(4, 9))};
+            std::vector<ts::shape>(ts::to_size(inputs), ts::make_shape(4, 9))};
 }
 
 template <class Function>

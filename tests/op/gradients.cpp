@@ -37,14 +37,14 @@ TEST_CASE("a gradient reads the values that its description names, and no others
                 continue;
             }
             ts::compute_call call = op.call(ts::pass::backward);
-            tile result = op.gradient[at(o)];
+            tile result = op.gradient[ts::to_size(o)];
             std::fill(result.numbers.begin(), result.numbers.end(), std::nan(""));
             for (int i = 0; i < op.d.operands.size(); ++i) {
                 if (ts::has(op.d.operands[o].gradient_reads, i)) {
-                    call.value[i] = op_instance::view(op.value[at(i)]);
+                    call.value[i] = op_instance::view(op.value[ts::to_size(i)]);
                 }
                 if (op.d.operands[i].kind == ts::operand_kind::intermediate || (i == op.d.output() && !op.is_loss())) {
-                    call.gradient[i] = op_instance::view(op.gradient[at(i)]);
+                    call.gradient[i] = op_instance::view(op.gradient[ts::to_size(i)]);
                 }
             }
             call.gradient[o] = op_instance::view(result);
@@ -52,7 +52,7 @@ TEST_CASE("a gradient reads the values that its description names, and no others
             CAPTURE(c.name);
             CAPTURE(o);
             CHECK_NOTHROW(ts::reference::compute<double>(call)); // it throws for a value that is missing
-            CHECK(result.numbers == op.gradient[at(o)].numbers);
+            CHECK(result.numbers == op.gradient[ts::to_size(o)].numbers);
         }
     }
 }

@@ -16,8 +16,6 @@ struct tile {
     std::vector<std::int32_t> integers;
 };
 
-inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Row-major position of every element of `part` in a dense array over `from`.
 inline std::vector<std::size_t> positions(const ts::box& part, const ts::box& from) {
     std::vector<std::size_t> found;
@@ -33,7 +31,7 @@ inline std::vector<std::size_t> positions(const ts::box& part, const ts::box& fr
         for (int k = 0; k < part.rank; ++k) {
             where = where * from.dim[k].size() + part.dim[k].begin + x[k] - from.dim[k].begin;
         }
-        found.push_back(static_cast<std::size_t>(where));
+        found.push_back(ts::to_size(where));
     }
     return found;
 }
@@ -65,7 +63,7 @@ struct op_instance {
         random_numbers random{seed};
         for (int o = 0; o < d.operands.size(); ++o) {
             const ts::operand& x = d.operands[o];
-            const auto count = static_cast<std::size_t>(x.extents.volume());
+            const auto count = ts::to_size(x.extents.volume());
             tile t{ts::whole(x.extents), {}, {}};
             gradient.push_back(t);
             gradient.back().numbers.resize(count);
@@ -76,12 +74,12 @@ struct op_instance {
             } else {
                 t.numbers = x.kind == ts::operand_kind::state ? running(count) : spread(random, count);
                 for (double& v : t.numbers) {
-                    v += x.kind == ts::operand_kind::input ? c.shift_of(static_cast<std::size_t>(x.slot)) : 0;
+                    v += x.kind == ts::operand_kind::input ? c.shift_of(ts::to_size(x.slot)) : 0;
                 }
             }
             value.push_back(t);
         }
-        gradient[at(d.output())].numbers = spread(random, gradient[at(d.output())].numbers.size());
+        gradient[ts::to_size(d.output())].numbers = spread(random, gradient[ts::to_size(d.output())].numbers.size());
     }
 
     bool is_loss() const { return d.facts.loss; }
@@ -110,7 +108,7 @@ struct op_instance {
     void forward(ts::pass what = ts::pass::forward) {
         ts::compute_call c = call(what);
         for (int o = 0; o < d.operands.size(); ++o) {
-            c.value[o] = view(value[at(o)]);
+            c.value[o] = view(value[ts::to_size(o)]);
         }
         ts::reference::compute<double>(c);
     }
@@ -118,8 +116,8 @@ struct op_instance {
     void backward() {
         ts::compute_call c = call(ts::pass::backward);
         for (int o = 0; o < d.operands.size(); ++o) {
-            c.value[o] = view(value[at(o)]);
-            c.gradient[o] = view(gradient[at(o)]);
+            c.value[o] = view(value[ts::to_size(o)]);
+            c.gradient[o] = view(gradient[ts::to_size(o)]);
             c.emits |= ts::gradient_nest(d, o) >= 0 ? ts::bit(o) : 0;
         }
         ts::reference::compute<double>(c);
@@ -128,8 +126,8 @@ struct op_instance {
     /// A scalar of which `gradient[output]` (for a loss, loss_scale) is the gradient.
     double objective() {
         forward();
-        const std::vector<double>& y = value[at(d.output())].numbers;
-        const std::vector<double>& dy = gradient[at(d.output())].numbers;
+        const std::vector<double>& y = value[ts::to_size(d.output())].numbers;
+        const std::vector<double>& dy = gradient[ts::to_size(d.output())].numbers;
         double sum = 0;
         for (std::size_t i = 0; i < y.size(); ++i) {
             sum += y[i] * (is_loss() ? loss_scale : dy[i]);
@@ -144,7 +142,7 @@ private:
             numbers.push_back((static_cast<double>(i) - static_cast<double>(count) / 2 + 0.25) / 250);
         }
         for (std::size_t i = count; i > 1; --i) {
-            std::swap(numbers[i - 1], numbers[static_cast<std::size_t>(random.below(static_cast<ts::index_t>(i)))]);
+            std::swap(numbers[i - 1], numbers[ts::to_size(random.below(static_cast<ts::index_t>(i)))]);
         }
         return numbers;
     }

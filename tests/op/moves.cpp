@@ -22,7 +22,7 @@ using place = std::array<index_t, ts::max_rank>;
 place place_of(index_t number, const shape& s) {
     place p{};
     for (int d = s.rank - 1; d >= 0; --d) {
-        p[at(d)] = number % s[d];
+        p[ts::to_size(d)] = number % s[d];
         number /= s[d];
     }
     return p;
@@ -30,7 +30,7 @@ place place_of(index_t number, const shape& s) {
 index_t number_of(const place& p, const shape& s) {
     index_t number = 0;
     for (int d = 0; d < s.rank; ++d) {
-        number = number * s[d] + p[at(d)];
+        number = number * s[d] + p[ts::to_size(d)];
     }
     return number;
 }
@@ -40,7 +40,7 @@ index_t number_of(const place& p, const shape& s) {
 void check_move(const ts::op_attributes& a, const shape& x, const shape& y,
                 const std::function<index_t(const place&)>& source) {
     const int uses = ts::record_of(a).uses == nullptr ? 1 : ts::record_of(a).uses(a);
-    const op_case row{ts::record_of(a).name, a, std::vector<shape>(at(uses), x)};
+    const op_case row{ts::record_of(a).name, a, std::vector<shape>(ts::to_size(uses), x)};
     CAPTURE(row.name);
     const ts::inferred found = row.infer();
     REQUIRE_FALSE(static_cast<bool>(found.refused));
@@ -48,13 +48,13 @@ void check_move(const ts::op_attributes& a, const shape& x, const shape& y,
     op_instance op(row);
     for (int k = 0; k < uses; ++k) {
         for (index_t i = 0; i < x.volume(); ++i) {
-            op.value[at(k)].numbers[static_cast<std::size_t>(i)] = static_cast<double>(i + 1);
+            op.value[ts::to_size(k)].numbers[ts::to_size(i)] = static_cast<double>(i + 1);
         }
     }
     op.forward();
     bool same = true;
     for (index_t i = 0; i < y.volume(); ++i) {
-        same = same && op.value[at(op.d.output())].numbers[static_cast<std::size_t>(i)] ==
+        same = same && op.value[ts::to_size(op.d.output())].numbers[ts::to_size(i)] ==
                            static_cast<double>(source(place_of(i, y)) + 1);
     }
     CHECK(same);
@@ -92,7 +92,7 @@ TEST_CASE("each move puts values where its name says, whatever the shape") {
         check_move(ts::attributes_of(op_kind::permute, order), x, turned, [&](const place& p) {
             place q{};
             for (int d = 0; d < rank; ++d) {
-                q[static_cast<std::size_t>(order.order[d])] = p[at(d)];
+                q[ts::to_size(order.order[d])] = p[ts::to_size(d)];
             }
             return from(q);
         });
@@ -116,8 +116,8 @@ TEST_CASE("each move puts values where its name says, whatever the shape") {
         }
         check_move(ts::attributes_of(op_kind::pad, around), x, padded, [&](place p) {
             for (int d = 0; d < rank; ++d) {
-                p[at(d)] -= around.before[d];
-                if (p[at(d)] < 0 || p[at(d)] >= x[d]) {
+                p[ts::to_size(d)] -= around.before[d];
+                if (p[ts::to_size(d)] < 0 || p[ts::to_size(d)] >= x[d]) {
                     return index_t{-1};
                 }
             }
@@ -125,20 +125,20 @@ TEST_CASE("each move puts values where its name says, whatever the shape") {
         });
         check_move(ts::attributes_of(op_kind::crop, part), x, cropped, [&](place p) {
             for (int d = 0; d < rank; ++d) {
-                p[at(d)] += part.begin[d];
+                p[ts::to_size(d)] += part.begin[d];
             }
             return from(p);
         });
         check_move(ts::attributes_of(op_kind::flip, other), x, x, [&](place p) {
             for (int d = 0; d < rank; ++d) {
-                p[at(d)] = other.turned[d] != 0 ? x[d] - 1 - p[at(d)] : p[at(d)];
+                p[ts::to_size(d)] = other.turned[d] != 0 ? x[d] - 1 - p[ts::to_size(d)] : p[ts::to_size(d)];
             }
             return from(p);
         });
         if (rolled > 0) {
             check_move(ts::attributes_of(op_kind::roll, round), x, x, [&](place p) {
                 for (int d = 0; d < rank; ++d) {
-                    p[at(d)] = ((p[at(d)] - round.shift[d]) % x[d] + x[d]) % x[d];
+                    p[ts::to_size(d)] = ((p[ts::to_size(d)] - round.shift[d]) % x[d] + x[d]) % x[d];
                 }
                 return from(p);
             });
@@ -152,7 +152,7 @@ TEST_CASE("each move puts values where its name says, whatever the shape") {
         }
         check_move(ts::attributes_of(op_kind::broadcast_to, repeated), few, x, [&](place p) {
             for (int d = 0; d < rank; ++d) {
-                p[at(d)] = few[d] == 1 ? 0 : p[at(d)];
+                p[ts::to_size(d)] = few[d] == 1 ? 0 : p[ts::to_size(d)];
             }
             return number_of(p, few);
         });
@@ -244,7 +244,7 @@ TEST_CASE("bilinear interpolation gives PyTorch's numbers") {
         slope.forward();
         for (index_t i = 0; i < 6 * factor; ++i) {
             const double where = (static_cast<double>(i) + 0.5) / static_cast<double>(factor) - 0.5;
-            CHECK(slope.value[1].numbers[static_cast<std::size_t>(i)] ==
+            CHECK(slope.value[1].numbers[ts::to_size(i)] ==
                   doctest::Approx(std::clamp(where, 0.0, 5.0)).epsilon(1e-12));
         }
     }

@@ -31,10 +31,10 @@ void check_same(const op_case& a, const op_case& b) {
     };
     for (const auto kind : {ts::operand_kind::input, ts::operand_kind::parameter}) {
         for (int k = 0; inputs_of(x, kind, k) >= 0; ++k) {
-            y.value[at(inputs_of(y, kind, k))].numbers = x.value[at(inputs_of(x, kind, k))].numbers;
+            y.value[ts::to_size(inputs_of(y, kind, k))].numbers = x.value[ts::to_size(inputs_of(x, kind, k))].numbers;
         }
     }
-    y.gradient[at(y.d.output())].numbers = x.gradient[at(x.d.output())].numbers;
+    y.gradient[ts::to_size(y.d.output())].numbers = x.gradient[ts::to_size(x.d.output())].numbers;
     x.forward();
     y.forward();
     x.backward();
@@ -45,10 +45,11 @@ void check_same(const op_case& a, const op_case& b) {
             CHECK(one[i] == doctest::Approx(other[i]).epsilon(1e-9));
         }
     };
-    check(x.value[at(x.d.output())].numbers, y.value[at(y.d.output())].numbers);
+    check(x.value[ts::to_size(x.d.output())].numbers, y.value[ts::to_size(y.d.output())].numbers);
     for (const auto kind : {ts::operand_kind::input, ts::operand_kind::parameter}) {
         for (int k = 0; inputs_of(x, kind, k) >= 0; ++k) {
-            check(x.gradient[at(inputs_of(x, kind, k))].numbers, y.gradient[at(inputs_of(y, kind, k))].numbers);
+            check(x.gradient[ts::to_size(inputs_of(x, kind, k))].numbers,
+                  y.gradient[ts::to_size(inputs_of(y, kind, k))].numbers);
         }
     }
 }
@@ -100,7 +101,7 @@ using numbers = std::vector<double>;
 void check_formula(const op_case& c, const std::function<double(const op_instance&, std::size_t)>& expected) {
     op_instance op(c);
     op.forward();
-    const numbers& y = op.value[at(op.d.output())].numbers;
+    const numbers& y = op.value[ts::to_size(op.d.output())].numbers;
     CAPTURE(c.name);
     for (std::size_t i = 0; i < y.size(); ++i) {
         CHECK(y[i] == doctest::Approx(expected(op, i)).epsilon(1e-12));

@@ -19,7 +19,7 @@ namespace {
 /// Element (n, c, h, w) of the first input.
 double number_at(const op_instance& op, ts::index_t n, ts::index_t c, ts::index_t h, ts::index_t w) {
     const ts::shape& x = op.row.inputs[0];
-    return op.value[0].numbers[static_cast<std::size_t>(((n * x[1] + c) * x[2] + h) * x[3] + w)];
+    return op.value[0].numbers[ts::to_size(((n * x[1] + c) * x[2] + h) * x[3] + w)];
 }
 
 } // namespace
@@ -34,8 +34,8 @@ TEST_CASE("means over a volume are those of its pool") {
     pool.forward();
     REQUIRE(means.infer().output == ts::make_shape(2, 3));
     for (std::size_t i = 0; i < 6; ++i) {
-        CHECK(mean.value[at(mean.d.output())].numbers[i] ==
-              doctest::Approx(pool.value[at(pool.d.output())].numbers[i]).epsilon(1e-12));
+        CHECK(mean.value[ts::to_size(mean.d.output())].numbers[i] ==
+              doctest::Approx(pool.value[ts::to_size(pool.d.output())].numbers[i]).epsilon(1e-12));
     }
     check_gradients(means);
     check_gradients({"max", ts::max_over<2, 4>::attributes, x});
@@ -69,8 +69,10 @@ TEST_CASE("sums, means, largest and smallest numbers are over the dimensions tha
                     least = std::min(least, v);
                 }
             }
-            const auto at_place = static_cast<std::size_t>(n * 2 + h);
-            const auto result = [&](const op_instance& op) { return op.value[at(op.d.output())].numbers[at_place]; };
+            const auto at_place = ts::to_size(n * 2 + h);
+            const auto result = [&](const op_instance& op) {
+                return op.value[ts::to_size(op.d.output())].numbers[at_place];
+            };
             CHECK(result(a) == doctest::Approx(sum).epsilon(1e-12));
             CHECK(result(b) == doctest::Approx(sum / 20).epsilon(1e-12));
             CHECK(result(c) == most);
@@ -104,7 +106,7 @@ TEST_CASE("NaN is the largest and the smallest number where there is one") {
         op_instance op(*c);
         op.value[0].numbers = {1, std::nan(""), 2, 3, -std::numeric_limits<double>::infinity(), 5};
         op.forward();
-        const std::vector<double>& y = op.value[at(op.d.output())].numbers;
+        const std::vector<double>& y = op.value[ts::to_size(op.d.output())].numbers;
         CHECK(std::isnan(y[0]));
         CHECK(y[1] == (c == &largest ? 5 : -std::numeric_limits<double>::infinity()));
     }

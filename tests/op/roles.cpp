@@ -38,7 +38,7 @@ loop_role role_by_enumeration(const ts::description& d, int l) {
     all.range[l].end -= 1;
     for_each_point(d, all.range, [&](const point& p) {
         point next = p;
-        ++next[static_cast<std::size_t>(l)];
+        ++next[ts::to_size(l)];
         samples = samples || index_at(out, 0, p) != index_at(out, 0, next);
     });
     return samples ? loop_role::sample : loop_role::attribute;
@@ -52,7 +52,7 @@ struct image {
 
     bool is_box(int rank) const {
         ts::index_t volume = 1;
-        for (std::size_t k = 0; k < static_cast<std::size_t>(rank); ++k) {
+        for (std::size_t k = 0; k < ts::to_size(rank); ++k) {
             volume *= highest[k] - lowest[k] + 1;
         }
         return count == volume;
@@ -61,13 +61,13 @@ struct image {
 
 image image_of(const ts::description& d, const operand& o, const ts::interval* ranges) {
     image m;
-    m.touched.resize(static_cast<std::size_t>(o.extents.volume()));
+    m.touched.resize(ts::to_size(o.extents.volume()));
     for_each_point(d, ranges, [&](const point& p) {
         const element_index x = index_at(o, p);
         if (!is_inside(o, x)) {
             return; // what a transposed convolution writes into its padding is nobody's
         }
-        const auto at = static_cast<std::size_t>(row_major(o, x));
+        const auto at = ts::to_size(row_major(o, x));
         if (m.count == 0) {
             m.lowest = m.highest = x;
         }
@@ -220,7 +220,7 @@ TEST_CASE("the table has every kind of operator, and legal rows only") {
         REQUIRE_FALSE(static_cast<bool>(shape.refused));
         const ts::description d = c.describe();
         CHECK(shape.output == d.operands[d.output()].extents);
-        seen[static_cast<std::size_t>(test_support::number_of(c.attributes.kind))] = true;
+        seen[ts::to_size(test_support::number_of(c.attributes.kind))] = true;
     }
     for (const bool kind_seen : seen) {
         CHECK(kind_seen);

@@ -35,13 +35,13 @@ TEST_CASE("every legal split of one loop, even and uneven, gives the numbers of 
             const ts::index_t extent = d.loops[l].extent;
             for (ts::index_t degree = 2; degree <= extent && degree <= 3; ++degree) {
                 ++splits;
-                cuts cut(at(d.loops.size()));
-                cut[at(l)] = even_cuts(extent, degree);
+                cuts cut(ts::to_size(d.loops.size()));
+                cut[ts::to_size(l)] = even_cuts(extent, degree);
                 shards.check(cut);
-                cut[at(l)] =
+                cut[ts::to_size(l)] =
                     degree == 2 ? std::vector<ts::index_t>{1} : std::vector<ts::index_t>{1, 2}; // a long last shard
                 shards.check(cut);
-                cut[at(l)] = {extent - 1};
+                cut[ts::to_size(l)] = {extent - 1};
                 shards.check(cut);
             }
         }

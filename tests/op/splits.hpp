@@ -23,7 +23,7 @@ inline std::vector<shard_of_op> make_shards(const ts::description& d, const cuts
     const std::uint32_t reduced = ts::reduced_loops(d, d.nests.size() - 1);
     std::vector<shard_of_op> shards(1);
     for (int l = 0; l < d.loops.size(); ++l) {
-        std::vector<ts::index_t> ends = cut[at(l)];
+        std::vector<ts::index_t> ends = cut[ts::to_size(l)];
         ends.push_back(d.loops[l].extent);
         std::vector<shard_of_op> next;
         for (const shard_of_op& s : shards) {
@@ -99,7 +99,7 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
         const int write = d.nests[k].write;
         const bool largest = d.nests[k].reduce == ts::reducer::max;
         tile result{ts::whole(d.operands[write].extents), {}, {}};
-        result.numbers.assign(split.value[at(write)].numbers.size(),
+        result.numbers.assign(split.value[ts::to_size(write)].numbers.size(),
                               largest ? -std::numeric_limits<double>::infinity() : 0.0);
         result.integers.assign(split.value[at(write)].integers.size(), 0);
         for (const shard_of_op& s : shards) {
@@ -110,12 +110,12 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
             call.first_nest = call.last_nest = k;
             call.first_part = s.first_part;
             std::copy(s.ranges, s.ranges + ts::max_loops, call.ranges);
-            std::vector<tile> tiles(at(d.operands.size()));
+            std::vector<tile> tiles(ts::to_size(d.operands.size()));
             for (int o = 0; o < d.operands.size(); ++o) {
                 const bool state = running && d.operands[o].kind == ts::operand_kind::state;
                 if (ts::has(d.nests[k].reads, o) || o == write || state) {
-                    tiles[at(o)] = part_of(split.value[at(o)], ts::region(d, o, s.ranges));
-                    call.value[o] = op_instance::view(tiles[at(o)]);
+                    tiles[ts::to_size(o)] = part_of(split.value[ts::to_size(o)], ts::region(d, o, s.ranges));
+                    call.value[o] = op_instance::view(tiles[ts::to_size(o)]);
                 }
             }
             tiles[at(write)].numbers.assign(tiles[at(write)].numbers.size(), std::nan(""));
@@ -146,7 +146,7 @@ inline double check_backward(const op_instance& whole, op_instance& split, const
                 continue;
             }
             tile result{ts::whole(d.operands[o].extents), {}, {}};
-            result.numbers.assign(split.gradient[at(o)].numbers.size(), 0.0);
+            result.numbers.assign(split.gradient[ts::to_size(o)].numbers.size(), 0.0);
             for (const shard_of_op& s : shards) {
                 if (!counts(d, s, loops_that_read(d, o))) {
                     continue;
@@ -155,8 +155,8 @@ inline double check_backward(const op_instance& whole, op_instance& split, const
                 call.emits = ts::bit(o);
                 call.first_part = s.first_part;
                 std::copy(s.ranges, s.ranges + ts::max_loops, call.ranges);
-                std::vector<tile> values(at(d.operands.size()));
-                std::vector<tile> gradients(at(d.operands.size()));
+                std::vector<tile> values(ts::to_size(d.operands.size()));
+                std::vector<tile> gradients(ts::to_size(d.operands.size()));
                 for (int i = 0; i < d.operands.size(); ++i) {
                     const ts::box region = ts::region(d, i, s.ranges);
                     if (ts::has(d.operands[o].gradient_reads, i)) {
@@ -167,16 +167,16 @@ inline double check_backward(const op_instance& whole, op_instance& split, const
                     }
                     const bool loss = i == d.output() && whole.is_loss();
                     if (!loss && d.operands[i].type != ts::element::i32) {
-                        gradients[at(i)] = part_of(split.gradient[at(i)], region);
-                        call.gradient[i] = op_instance::view(gradients[at(i)]);
+                        gradients[ts::to_size(i)] = part_of(split.gradient[ts::to_size(i)], region);
+                        call.gradient[i] = op_instance::view(gradients[ts::to_size(i)]);
                     }
                 }
                 ts::reference::compute<double>(call);
-                combine(result, gradients[at(o)], false);
+                combine(result, gradients[ts::to_size(o)], false);
             }
             CAPTURE(o);
-            split.gradient[at(o)].numbers = result.numbers;
-            most = std::max(most, check_equal(result.numbers, whole.gradient[at(o)].numbers));
+            split.gradient[ts::to_size(o)].numbers = result.numbers;
+            most = std::max(most, check_equal(result.numbers, whole.gradient[ts::to_size(o)].numbers));
         }
     }
     return most;
@@ -210,11 +210,11 @@ struct split_check {
     /// Several loops at once, at random places.
     void check_random(int trials, random_numbers& random, bool backward = true) {
         for (int trial = 0; trial < trials; ++trial) {
-            cuts cut(at(whole.d.loops.size()));
+            cuts cut(ts::to_size(whole.d.loops.size()));
             for (int l = 0; l < whole.d.loops.size(); ++l) {
                 const ts::index_t extent = whole.d.loops[l].extent;
                 if (ts::splittable(whole.d, l) && random.below(2) == 0) {
-                    cut[at(l)] = {1 + random.below(extent - 1)};
+                    cut[ts::to_size(l)] = {1 + random.below(extent - 1)};
                 }
             }
             CAPTURE(trial);

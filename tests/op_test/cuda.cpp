@@ -14,8 +14,8 @@ void run(const task& t, outcome& found) {
     task on_gpu = t;
     on_gpu.allowed = t.math == ts::precision::tf32 ? 5e-3 : 0; // vendors sum in orders of their own
     run_as_plan(on_gpu, found, [&](const ts::optimizer& update, int devices) {
-        return ts::cuda::backend(
-            update, {.gpus = std::vector<int>(static_cast<std::size_t>(devices), 0), .measure = t.seed % 4 == 0});
+        return ts::cuda::backend(update,
+                                 {.gpus = std::vector<int>(ts::to_size(devices), 0), .measure = t.seed % 4 == 0});
     });
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 namespace op_test {
 
@@ -25,7 +26,7 @@ std::string joined(const std::array<bool, parts>& which) {
 /// Runs cases of a backend, shows them, and counts.
 class runner {
 public:
-    runner(const options& o, std::string program) : o_(o), program_(static_cast<std::string&&>(program)) {}
+    runner(const options& o, std::string program) : o_(o), program_(std::move(program)) {}
 
     bool is_time_over() const {
         const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
@@ -132,7 +133,7 @@ std::vector<backend> chosen_backends(const options& o, const std::vector<backend
             throw ts::error("--backend: there is no " + name + ts::did_you_mean(name, names) +
                             "; --list shows those that there are");
         }
-        taken.push_back(all[static_cast<std::size_t>(found - names.begin())]);
+        taken.push_back(all[ts::to_size(found - names.begin())]);
     }
     return taken;
 }

@@ -80,11 +80,11 @@ double loss_by_loop(int steps, const std::vector<float>& x, const std::vector<st
         now = run_cell(now, parameter, input_bias, hidden_bias);
         for (int t = 0; t < steps; ++t) {
             double total = 0;
-            for (const double z : now[static_cast<std::size_t>(t)]) {
+            for (const double z : now[ts::to_size(t)]) {
                 total += std::exp(z);
             }
-            const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(n * steps + t)]);
-            sum += std::log(total) - now[static_cast<std::size_t>(t)][label];
+            const auto label = ts::to_size(labels[ts::to_size(n * steps + t)]);
+            sum += std::log(total) - now[ts::to_size(t)][label];
         }
     }
     return sum / (samples * steps);
@@ -110,7 +110,7 @@ void check() {
     n.initialize(7);
     n.set(0, std::span<const float>(x));
     for (int t = 1; t < static_cast<int>(g.tensors.size()); ++t) {
-        if (g.tensors[static_cast<std::size_t>(t)].producer < 0) {
+        if (g.tensors[ts::to_size(t)].producer < 0) {
             n.set(t, std::span<const std::int32_t>(labels));
         }
     }

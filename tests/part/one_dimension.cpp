@@ -42,21 +42,18 @@ struct evaluated {
         }
         n.initialize(5);
         for (int t = 0; t < g.view().tensor_count; ++t) {
-            const ts::tensor_node& made = g.tensors[static_cast<std::size_t>(t)];
+            const ts::tensor_node& made = g.tensors[ts::to_size(t)];
             if (made.type == ts::element::i32) {
-                n.set(t, std::span<const std::int32_t>(
-                             std::vector<std::int32_t>(static_cast<std::size_t>(made.extents.volume()))));
+                n.set(t, std::span<const std::int32_t>(std::vector<std::int32_t>(ts::to_size(made.extents.volume()))));
             }
         }
         n.set(0, std::span<const double>(x));
         (void)n.evaluate();
     }
-    double at(index_t s, index_t t, index_t c) const {
-        return x[static_cast<std::size_t>((s * length + t) * channels + c)];
-    }
+    double at(index_t s, index_t t, index_t c) const { return x[ts::to_size((s * length + t) * channels + c)]; }
     /// What the layer hands to the loss.
-    const ts::tensor_node& last() const { return g.tensors[static_cast<std::size_t>(g.ops.back().inputs[0])]; }
-    const std::vector<double>& made() const { return n.values[static_cast<std::size_t>(g.ops.back().inputs[0])]; }
+    const ts::tensor_node& last() const { return g.tensors[ts::to_size(g.ops.back().inputs[0])]; }
+    const std::vector<double>& made() const { return n.values[ts::to_size(g.ops.back().inputs[0])]; }
 };
 
 template <class L>
@@ -71,14 +68,14 @@ void check_convolution() {
     for (index_t s = 0; s < batch; ++s) {
         for (index_t t = 0; t < positions; ++t) {
             for (index_t o = 0; o < a.out; ++o) {
-                double sum = a.bias ? e.n.parameters[1][static_cast<std::size_t>(o)] : 0;
+                double sum = a.bias ? e.n.parameters[1][ts::to_size(o)] : 0;
                 for (index_t c = 0; c < in; ++c) {
                     for (index_t k = 0; k < a.window[1]; ++k) {
                         const index_t p = t * a.stride[1] + k * a.dilation[1] - a.padding[1];
                         const index_t channel = o / (a.out / a.groups) * in + c;
                         sum += p < 0 || p >= length
                                    ? 0
-                                   : w[static_cast<std::size_t>((o * in + c) * a.window[1] + k)] * e.at(s, p, channel);
+                                   : w[ts::to_size((o * in + c) * a.window[1] + k)] * e.at(s, p, channel);
                     }
                 }
                 CHECK(e.made()[i++] == doctest::Approx(sum).epsilon(1e-12));
@@ -142,8 +139,8 @@ TEST_CASE("a convolution of sequences is a layer: its weights and splits have it
     const ts::graph both = ts::describe<two>(batch);
     int named = 0;
     for (int op = 0; op < both.view().op_count; ++op) {
-        const std::string name(both.ops[static_cast<std::size_t>(op)].name);
-        const int devices = s.ops[static_cast<std::size_t>(op)].shards();
+        const std::string name(both.ops[ts::to_size(op)].name);
+        const int devices = s.ops[ts::to_size(op)].shards();
         named += (name == "plain" || name == "strided") && devices == 3 ? 1 : 0;
     }
     CHECK(named == 2);

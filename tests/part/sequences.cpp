@@ -108,7 +108,7 @@ TEST_CASE("a tied layer has the table of its source and a bias of its own") {
     const ts::op_node& logits = g.ops[g.ops.size() - 2];
     REQUIRE(logits.parameters.size() == 2);
     CHECK(logits.parameters[0] == words_op.parameters[0]);
-    CHECK(g.parameters[static_cast<std::size_t>(logits.parameters[1])].extents == make_shape(11));
+    CHECK(g.parameters[ts::to_size(logits.parameters[1])].extents == make_shape(11));
     CHECK(words<on_sequence<q, ts::tied<k, v>>>() == text_of_rule(ts::rule::tied_to_nothing, "k", "", 0, 1));
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("an LSTM has the operators of its formulas, and one set of parameters 
         CHECK(count(g, op_kind::add) == 2 * (steps - 1));
         CHECK(count(g, op_kind::slice) == steps + 4 * steps - 1);
         CHECK(count(g, op_kind::concat) == (steps == 1 ? 0 : steps == 8 ? 1 : steps == 9 ? 2 : 4));
-        CHECK(g.tensors[static_cast<std::size_t>(g.ops.back().inputs[0])].extents == make_shape(2, steps, 3));
+        CHECK(g.tensors[ts::to_size(g.ops.back().inputs[0])].extents == make_shape(2, steps, 3));
     }
     CHECK(static_cast<int>(ts::describe<long_recurrence<20>>(2).ops.size()) == long_recurrence<20>::op_count);
     CHECK(words<on_sequence<twice, q, twice>>() == text_of_rule(ts::rule::layer_used_twice, "in", "", 5, 1));

@@ -23,8 +23,6 @@ using ts::index_t;
 
 namespace {
 
-std::size_t at(index_t i) { return static_cast<std::size_t>(i); }
-
 /// A plan of random networks, with who has which device; empty where there is none.
 struct spread_plan {
     ts::plan p;
@@ -50,18 +48,18 @@ using contents = std::vector<std::vector<int>>; // by tile, by element
 class follower {
 public:
     explicit follower(const spread_plan& s)
-        : s_(s), truth_(empty()), nodes_(at(s.nodes), empty()), unread_(at(s.nodes)) {
+        : s_(s), truth_(empty()), nodes_(ts::to_size(s.nodes), empty()), unread_(ts::to_size(s.nodes)) {
         for (std::size_t t = 0; t < s.p.tiles.size(); ++t) { // parameters, as they are where they belong
             const ts::tile& x = s.p.tiles[t];
             if (ts::is_persistent(x.kind) && x.device >= 0) {
                 truth_[t].assign(truth_[t].size(), 1);
-                nodes_[at(s.node_of[at(x.device)])][t] = truth_[t];
+                nodes_[ts::to_size(s.node_of[ts::to_size(x.device)])][t] = truth_[t];
             }
         }
         for (const auto& of_device : s.traffic.before) {
             for (const auto& m : of_device) {
                 for (const ts::tile_elements& x : m.parts) {
-                    copy(x, truth_, nodes_[at(m.node)]);
+                    copy(x, truth_, nodes_[ts::to_size(m.node)]);
                 }
             }
         }
@@ -80,21 +78,22 @@ public:
         for (const auto* all : {&s_.p.results, &s_.p.gradients}) {
             for (const ts::result_piece& r : *all) {
                 const int root = s_.p.root(r.tile);
-                for (int n = 0; n < s_.nodes && s_.p.tiles[at(root)].device >= 0; ++n) {
-                    wrong += nodes_[at(n)][at(root)] != truth_[at(root)];
-                    unread_[at(n)][root].clear();
+                for (int n = 0; n < s_.nodes && s_.p.tiles[ts::to_size(root)].device >= 0; ++n) {
+                    wrong += nodes_[ts::to_size(n)][ts::to_size(root)] != truth_[ts::to_size(root)];
+                    unread_[ts::to_size(n)][root].clear();
                 }
             }
         }
         for (std::size_t t = 0; t < truth_.size(); ++t) {
             const ts::tile& x = s_.p.tiles[t];
             if (ts::is_persistent(x.kind) && x.device >= 0) {
-                wrong += nodes_[at(s_.node_of[at(x.device)])][t] != truth_[t];
+                wrong += nodes_[ts::to_size(s_.node_of[ts::to_size(x.device)])][t] != truth_[t];
             }
         }
         for (auto& of_node : unread_) {
             for (auto& [tile, elements] : of_node) {
-                in_vain += ts::is_persistent(s_.p.tiles[at(tile)].kind) ? 0 : static_cast<int>(elements.size());
+                in_vain +=
+                    ts::is_persistent(s_.p.tiles[ts::to_size(tile)].kind) ? 0 : static_cast<int>(elements.size());
             }
             of_node.clear();
         }
@@ -115,18 +114,18 @@ private:
     contents empty() const {
         contents c;
         for (const ts::tile& x : s_.p.tiles) {
-            c.emplace_back(x.alias < 0 && x.device >= 0 ? at(x.elements) : 0, 0);
+            c.emplace_back(x.alias < 0 && x.device >= 0 ? ts::to_size(x.elements) : 0, 0);
         }
         return c;
     }
     static void copy(const ts::tile_elements& x, const contents& from, contents& to) {
         for (const ts::interval& e : x.elements) {
             for (index_t i = e.begin; i < e.end; ++i) {
-                to[at(x.tile)][at(i)] = from[at(x.tile)][at(i)];
+                to[ts::to_size(x.tile)][ts::to_size(i)] = from[ts::to_size(x.tile)][ts::to_size(i)];
             }
         }
     }
-    int node_of(const ts::task& t) const { return s_.node_of[at(t.device)]; }
+    int node_of(const ts::task& t) const { return s_.node_of[ts::to_size(t.device)]; }
 
     /// All that has been sent by a task, to one reader or to all.
     void take(int writer, int reader = -2) {
@@ -139,10 +138,11 @@ private:
             std::size_t k = 0;
             for (const ts::interval& e : a.what.elements) {
                 for (index_t i = e.begin; i < e.end; ++i, ++k) {
-                    int& there = nodes_[at(a.node)][at(a.what.tile)][at(i)];
+                    int& there = nodes_[ts::to_size(a.node)][ts::to_size(a.what.tile)][ts::to_size(i)];
                     there = std::max(there, a.versions[k]);
-                    const bool is_new = unread_[at(a.node)][a.what.tile].insert(i).second;
-                    in_vain += is_new || ts::is_persistent(s_.p.tiles[at(a.what.tile)].kind) ? 0 : 1; // one before it
+                    const bool is_new = unread_[ts::to_size(a.node)][a.what.tile].insert(i).second;
+                    in_vain +=
+                        is_new || ts::is_persistent(s_.p.tiles[ts::to_size(a.what.tile)].kind) ? 0 : 1; // one before it
                     ++come;
                 }
             }
@@ -150,30 +150,35 @@ private:
         left.empty() ? void(pending_.erase(writer)) : void(pending_[writer] = left);
     }
     void take_what_it_waits_for(int i) {
-        const ts::task& t = s_.p.tasks[at(i)];
+        const ts::task& t = s_.p.tasks[ts::to_size(i)];
         for (const ts::wait_for& w : t.waits) {
             for (int k = 0; k < w.count; ++k) {
-                const int writer = s_.p.order[at(w.list)][at(k)];
-                pending_.count(writer) > 0 ? take(writer, i) : void();
+                const int writer = s_.p.order[ts::to_size(w.list)][ts::to_size(k)];
+                if (pending_.count(writer) > 0) {
+                    take(writer, i);
+                }
             }
         }
         for (const int a : t.after) {
-            pending_.count(a) > 0 ? take(a, i) : void();
+            if (pending_.count(a) > 0) {
+                take(a, i);
+            }
         }
     }
 
     void read_elements(int node, int tile, const std::vector<index_t>& all) {
         for (const index_t i : all) {
-            wrong += nodes_[at(node)][at(tile)][at(i)] != truth_[at(tile)][at(i)];
-            unread_[at(node)][tile].erase(i);
+            wrong += nodes_[ts::to_size(node)][ts::to_size(tile)][ts::to_size(i)] !=
+                     truth_[ts::to_size(tile)][ts::to_size(i)];
+            unread_[ts::to_size(node)][tile].erase(i);
         }
     }
     void read(int i) {
-        const ts::task& t = s_.p.tasks[at(i)];
+        const ts::task& t = s_.p.tasks[ts::to_size(i)];
         std::vector<ts::access> all;
         ts::accesses_of(s_.p, t, all);
         for (const ts::access& a : all) {
-            const ts::tile& x = s_.p.tiles[at(a.tile)];
+            const ts::tile& x = s_.p.tiles[ts::to_size(a.tile)];
             const bool reads = !a.write && t.kind() != ts::task_kind::copy && x.device >= 0;
             std::vector<index_t> elements;
             for (index_t e = a.elements.begin; e < a.elements.end && reads; ++e) {
@@ -182,10 +187,10 @@ private:
             read_elements(node_of(t), a.tile, elements);
         }
         for (const ts::copy_segment& s : t.copy().segments) { // one by one, by their indices
-            const ts::tile& x = s_.p.tiles[at(s.source)];
+            const ts::tile& x = s_.p.tiles[ts::to_size(s.source)];
             const int root = s_.p.root(s.source);
             std::vector<index_t> elements;
-            if (s_.p.tiles[at(root)].device >= 0) {
+            if (s_.p.tiles[ts::to_size(root)].device >= 0) {
                 const index_t count = s.region.volume();
                 for (index_t n = 0; n < count; ++n) {
                     index_t rest = n;
@@ -204,25 +209,25 @@ private:
         }
     }
     void write(int i) {
-        const ts::task& t = s_.p.tasks[at(i)];
+        const ts::task& t = s_.p.tasks[ts::to_size(i)];
         std::vector<ts::access> all;
         ts::accesses_of(s_.p, t, all);
         ++writes_;
         for (const ts::access& a : all) {
-            if (!a.write || s_.p.tiles[at(a.tile)].device < 0) {
+            if (!a.write || s_.p.tiles[ts::to_size(a.tile)].device < 0) {
                 continue;
             }
             for (index_t e = a.elements.begin; e < a.elements.end; ++e) {
-                truth_[at(a.tile)][at(e)] = writes_ + 1;
-                nodes_[at(node_of(t))][at(a.tile)][at(e)] = writes_ + 1;
+                truth_[ts::to_size(a.tile)][ts::to_size(e)] = writes_ + 1;
+                nodes_[ts::to_size(node_of(t))][ts::to_size(a.tile)][ts::to_size(e)] = writes_ + 1;
             }
         }
-        for (const auto& m : s_.traffic.after[at(i)]) {
+        for (const auto& m : s_.traffic.after[ts::to_size(i)]) {
             for (const ts::tile_elements& x : m.parts) {
                 arrival a{m.node, m.reader, x, {}};
                 for (const ts::interval& e : x.elements) {
                     for (index_t k = e.begin; k < e.end; ++k) {
-                        a.versions.push_back(nodes_[at(node_of(t))][at(x.tile)][at(k)]);
+                        a.versions.push_back(nodes_[ts::to_size(node_of(t))][ts::to_size(x.tile)][ts::to_size(k)]);
                     }
                 }
                 pending_[i].push_back(a);
@@ -325,7 +330,9 @@ TEST_CASE("the elements of a box are those of its indices") {
                 rest /= tile.dim[d].size();
                 inside = inside && part.dim[d].begin <= index && index < part.dim[d].end;
             }
-            inside ? void(expected.insert(e)) : void();
+            if (inside) {
+                expected.insert(e);
+            }
         }
         std::set<index_t> found;
         for (const ts::interval& x : ts::detail::elements_of(part, tile)) {

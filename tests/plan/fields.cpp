@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of fields of a plan, of its tiles and of its tasks: whole, and followed by the hash, by what a task does for
-// one of its parameters and by tasks that run by themselves.
+// The lists of fields of a plan, of its tiles and of its tasks: whole, and followed by the hash, by what a task does
+// for one of its parameters and by tasks that run by themselves.
 #include "support/random_damage.hpp"
 
 #include "tessera/plan/isolate.hpp"
@@ -135,7 +135,7 @@ TEST_CASE("a task by itself touches the tiles that it touched, under the numbers
         };
         for (int i = 0; i < static_cast<int>(c.p.tasks.size()); ++i) {
             ts::plan p = c.p;
-            ts::task& t = p.tasks[place(i)];
+            ts::task& t = p.tasks[ts::to_size(i)];
             t.nonfinite_count = pick(2) == 0 ? number_of_a_tile(p, pick) : -1;
             const ts::plan alone = ts::isolate(p, i);
             std::vector<int> before;
@@ -150,8 +150,8 @@ TEST_CASE("a task by itself touches the tiles that it touched, under the numbers
                 }
                 REQUIRE(after[k] >= 0);
                 REQUIRE(after[k] < static_cast<int>(alone.tiles.size()));
-                const ts::tile& x = p.tiles[place(before[k])];
-                const ts::tile& y = alone.tiles[place(after[k])];
+                const ts::tile& x = p.tiles[ts::to_size(before[k])];
+                const ts::tile& y = alone.tiles[ts::to_size(after[k])];
                 CHECK(x.kind == y.kind);
                 CHECK(x.tensor == y.tensor);
                 CHECK(x.region == y.region);

@@ -138,7 +138,7 @@ TEST_CASE("with fusion switched off, tasks and arena of AdamW's steps grow") {
         ts::lower_options o;
         o.kind = ts::run_kind::evaluation;
         for (const int t : wanted) {
-            o.wanted.push_back(x.tensors[static_cast<std::size_t>(t)]);
+            o.wanted.push_back(x.tensors[ts::to_size(t)]);
             CHECK(o.wanted.back() >= 0);
         }
         return count(x, 1, o);
@@ -165,9 +165,9 @@ TEST_CASE("what is asked for, or read elsewhere, is still made") {
     const int silu = g.view().ops[op_of(g.view(), "act")].output;
     const ts::fused_network asked = ts::fuse(g.view(), one, {silu});
     CHECK(!asked.is_changed());
-    CHECK(asked.tensors[static_cast<std::size_t>(silu)] >= 0);
+    CHECK(asked.tensors[ts::to_size(silu)] >= 0);
     const ts::fused_network not_asked = ts::fuse(g.view(), one);
-    CHECK(not_asked.tensors[static_cast<std::size_t>(silu)] == -1);
+    CHECK(not_asked.tensors[ts::to_size(silu)] == -1);
 
     built n;
     const int in = n.input(ts::make_shape(8, 6));
@@ -182,8 +182,8 @@ TEST_CASE("what is asked for, or read elsewhere, is still made") {
 
 TEST_CASE("operators of different configurations do not fuse") {
     const ts::graph g = ts::describe<swiglu>(32);
-    const auto silu = static_cast<std::size_t>(op_of(g.view(), "act"));
-    const auto product = static_cast<std::size_t>(op_of(g.view(), "gated"));
+    const auto silu = ts::to_size(op_of(g.view(), "act"));
+    const auto product = ts::to_size(op_of(g.view(), "gated"));
     const auto fuses = [&](const ts::strategy& s) {
         ts::require(g.view(), s.view(), 4);
         return ts::fuse(g.view(), s).is_changed();
@@ -291,7 +291,7 @@ TEST_CASE("inputs that are broadcast stay what they are, and what is broadcast i
     const ts::graph g = n.graph();
     const ts::fused_network fused = ts::fuse(g.view(), ts::strategy(g.view()), {}, false);
     CHECK(kinds_of(fused) == std::vector<std::string>{"sigmoid", "multiply(sigmoid(multiply(0,1)),2)"});
-    CHECK(fused.network.tensors.back().extents == g.tensors[static_cast<std::size_t>(result)].extents);
+    CHECK(fused.network.tensors.back().extents == g.tensors[ts::to_size(result)].extents);
 }
 
 namespace {

@@ -128,13 +128,13 @@ void check(const ts::strategy_view& s, const std::vector<edge>& edges) {
     index_t others_received[devices]{};
     for (const ts::task& t : evaluation.tasks) {
         for (const ts::copy_segment& x : t.copy().segments) {
-            const ts::tile& source = evaluation.tiles[static_cast<std::size_t>(x.source)];
+            const ts::tile& source = evaluation.tiles[ts::to_size(x.source)];
             const index_t bytes = x.region.volume() * ts::bytes_of(source.type);
             if (source.device >= 0 && source.device != t.device) { // what is handed in lies on none
-                sent[static_cast<std::size_t>(source.device)] += bytes;
-                received[static_cast<std::size_t>(t.device)] += bytes;
+                sent[ts::to_size(source.device)] += bytes;
+                received[ts::to_size(t.device)] += bytes;
                 const bool inside = source.kind == ts::tile_kind::intermediate; // of a loss that is split by classes
-                (inside ? others : moved[static_cast<std::size_t>(g.tensors[source.tensor].producer)]) += bytes;
+                (inside ? others : moved[ts::to_size(g.tensors[source.tensor].producer)]) += bytes;
                 others_received[t.device] += inside ? bytes : 0;
             }
         }
@@ -165,7 +165,7 @@ void check(const ts::strategy_view& s, const std::vector<edge>& edges) {
     }
     CHECK(on_lanes == 2 * (forward + others)); // each byte out of a device and into another
     for (int d = 0; d < devices; ++d) {
-        const auto k = static_cast<std::size_t>(d);
+        const auto k = ts::to_size(d);
         CHECK(constant_received[d] + others_received[d] == received[k]);
         // Of copies any may be the one that is sent.
         CHECK(lanes[2 * k] + lanes[2 * k + 1] == sent[k] + received[k]);
@@ -177,7 +177,7 @@ void check(const ts::strategy_view& s, const std::vector<edge>& edges) {
     std::vector<index_t> values(edges.size(), 0);
     for (const ts::movement& m : ts::movements_of(g, training)) {
         if (m.source >= 0 && (m.what == ts::tile_kind::gradient || m.what == ts::tile_kind::activation)) {
-            (m.what == ts::tile_kind::gradient ? gradients : values)[static_cast<std::size_t>(m.source)] += m.bytes;
+            (m.what == ts::tile_kind::gradient ? gradients : values)[ts::to_size(m.source)] += m.bytes;
         }
     }
     for (std::size_t i = 0; i < edges.size(); ++i) {

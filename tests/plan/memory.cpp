@@ -14,8 +14,6 @@ namespace {
 
 namespace ts = tessera;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// First and last task that touches each tile's memory, in the plan's order; what is kept lives to the end.
 std::vector<ts::interval> lives(const ts::plan& p) {
     std::vector<ts::interval> live(p.tiles.size());
@@ -24,15 +22,15 @@ std::vector<ts::interval> lives(const ts::plan& p) {
         std::vector<int> touched = t.reads;
         touched.insert(touched.end(), t.writes.begin(), t.writes.end());
         for (int k : touched) {
-            while (p.tiles[at(k)].alias >= 0) {
-                k = p.tiles[at(k)].alias;
+            while (p.tiles[ts::to_size(k)].alias >= 0) {
+                k = p.tiles[ts::to_size(k)].alias;
             }
-            const ts::tile& x = p.tiles[at(k)];
+            const ts::tile& x = p.tiles[ts::to_size(k)];
             const bool sliced = t.params().slices > 1 && x.kind != ts::tile_kind::scalar;
             if (sliced ? ts::even_part(x.elements, t.params().slices, t.params().slice).empty() : x.elements == 0) {
                 continue; // more slices than elements: nothing is touched
             }
-            ts::interval& l = live[at(k)];
+            ts::interval& l = live[ts::to_size(k)];
             l = l.empty() ? ts::interval{static_cast<ts::index_t>(i), static_cast<ts::index_t>(i) + 1}
                           : ts::interval{l.begin, static_cast<ts::index_t>(i) + 1};
         }
@@ -74,7 +72,7 @@ TEST_CASE("tiles alive together do not overlap; the peak is that of the placed t
         for (std::size_t a = 0; a < p.tiles.size(); ++a) {
             const ts::tile& x = p.tiles[a];
             if (x.alias >= 0) {
-                REQUIRE(x.offset == p.tiles[at(p.root(static_cast<int>(a)))].offset);
+                REQUIRE(x.offset == p.tiles[ts::to_size(p.root(static_cast<int>(a)))].offset);
                 continue;
             }
             if (x.device < 0 || (in_arena(x) && live[a].empty())) {
@@ -85,7 +83,7 @@ TEST_CASE("tiles alive together do not overlap; the peak is that of the placed t
             const bool is_state = x.kind == ts::tile_kind::optimizer_state;
             REQUIRE(x.bytes ==
                     (is_state ? x.elements * 4 * o.update.state_count() : x.elements * ts::bytes_of(x.type)));
-            REQUIRE(x.offset + x.bytes <= (in_arena(x) ? p.arena_bytes : p.persistent_bytes)[at(x.device)]);
+            REQUIRE(x.offset + x.bytes <= (in_arena(x) ? p.arena_bytes : p.persistent_bytes)[ts::to_size(x.device)]);
             for (std::size_t b = 0; b < a; ++b) {
                 const ts::tile& y = p.tiles[b];
                 if (y.alias >= 0 || y.device != x.device || in_arena(y) != in_arena(x)) {
@@ -111,8 +109,8 @@ TEST_CASE("tiles alive together do not overlap; the peak is that of the placed t
                     top = std::max(top, t.offset + padded);
                 }
             }
-            CHECK(p.arena_bytes[at(d)] == top);
-            CHECK(p.persistent_bytes[at(d)] == persistent);
+            CHECK(p.arena_bytes[ts::to_size(d)] == top);
+            CHECK(p.persistent_bytes[ts::to_size(d)] == persistent);
             ts::index_t peak = 0;
             for (ts::index_t now = 0; now <= static_cast<ts::index_t>(p.tasks.size()); ++now) {
                 ts::index_t alive = 0;
@@ -123,9 +121,9 @@ TEST_CASE("tiles alive together do not overlap; the peak is that of the placed t
                 }
                 peak = std::max(peak, alive);
             }
-            CHECK(p.arena_bytes[at(d)] >= peak);
+            CHECK(p.arena_bytes[ts::to_size(d)] >= peak);
             if (peak > 0) {
-                const double ratio = static_cast<double>(p.arena_bytes[at(d)]) / static_cast<double>(peak);
+                const double ratio = static_cast<double>(p.arena_bytes[ts::to_size(d)]) / static_cast<double>(peak);
                 worst = std::max(worst, ratio);
                 sum += ratio;
                 ++count;

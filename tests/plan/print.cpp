@@ -56,7 +56,7 @@ TEST_CASE("a plan is a list for every device") {
     const ts::graph g = ts::describe<network>(4);
     ts::strategy s(g.view());
     for (int op = 0; op < 3; ++op) {
-        s.ops[static_cast<std::size_t>(op)].degree[0] = 2;
+        s.ops[ts::to_size(op)].degree[0] = 2;
     }
     const ts::plan p = planned(g.view(), s, 2);
     const std::string text = ts::to_text(g.view(), p);
@@ -65,7 +65,7 @@ TEST_CASE("a plan is a list for every device") {
     CHECK(text.find(": training, 2 devices, " + std::to_string(p.tasks.size()) + " tasks, " +
                     std::to_string(p.moved_bytes) + " bytes move\n") != std::string::npos);
     for (int d = 0; d < 2; ++d) {
-        const auto k = static_cast<std::size_t>(d);
+        const auto k = ts::to_size(d);
         CHECK(text.find("device " + std::to_string(d) + ": " + std::to_string(p.order[k].size()) + " tasks, arena " +
                         std::to_string(p.arena_bytes[k]) + " bytes, persistent " +
                         std::to_string(p.persistent_bytes[k]) + " bytes\n") != std::string::npos);
@@ -79,6 +79,6 @@ TEST_CASE("a plan is a list for every device") {
     CHECK(text.find(", slice 1/2, after device 0 task ") != std::string::npos);
     CHECK(text.find("format") == std::string::npos);
     ts::plan other = p;
-    other.tiles[static_cast<std::size_t>(other.tasks[0].writes[0])].format = 7;
+    other.tiles[ts::to_size(other.tasks[0].writes[0])].format = 7;
     CHECK(ts::to_text(g.view(), other).find("] format 7") != std::string::npos);
 }

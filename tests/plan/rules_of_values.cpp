@@ -452,7 +452,9 @@ std::vector<std::string> expectations(const std::string& text) {
     std::istringstream lines(text);
     const std::string mark = "// expect-error: ";
     for (std::string line; std::getline(lines, line);) {
-        line.rfind(mark, 0) == 0 ? all.push_back(line.substr(mark.size())) : void();
+        if (line.rfind(mark, 0) == 0) {
+            all.push_back(line.substr(mark.size()));
+        }
     }
     return all;
 }

@@ -35,7 +35,7 @@ struct writer {
     ts::strategy s;
 
     int loop(int op, loop_name name) const { return g.describe(op).find_loop(name); }
-    ts::configuration& at(int op) { return s.ops[static_cast<std::size_t>(op)]; }
+    ts::configuration& at(int op) { return s.ops[ts::to_size(op)]; }
     writer& split(int op, loop_name name, int degree) {
         at(op).degree[loop(op, name)] = degree;
         return *this;
@@ -272,7 +272,7 @@ TEST_CASE("an on<> without an instance configures every one") {
     CHECK(one.ops[2].degree[0] == 2);
     const ts::graph g = ts::describe<twice::network>(8);
     for (int op : {0, 2}) {
-        const ts::configuration& c = all.ops[static_cast<std::size_t>(op)];
+        const ts::configuration& c = all.ops[ts::to_size(op)];
         CHECK(ts::shard_at(c, all.pool.data(), g.view().describe(op), 0).device == 1);
         CHECK(ts::shard_at(c, all.pool.data(), g.view().describe(op), 1).device == 0);
     }

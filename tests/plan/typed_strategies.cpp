@@ -311,7 +311,7 @@ int check_sizes() {
             CHECK((ts::facts_of(s) == Order::facts(stages, m)));
             const std::vector<int> home = schedule::workers_of_stages(s);
             for (int i = 0; i < stages && s.stages == stages; ++i) {
-                CHECK(home[static_cast<std::size_t>(i)] == Order::worker_of(i, stages));
+                CHECK(home[ts::to_size(i)] == Order::worker_of(i, stages));
             }
             ++made;
         }

@@ -33,7 +33,7 @@ struct network : ts::sequential<ts::volume<2, extent[0], extent[1], extent[2]>, 
 ts::strategy along(const ts::graph_view& g, ts::loop_name name, int degree) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)].degree[g.describe(op).find_loop(name)] = degree;
+        s.ops[ts::to_size(op)].degree[g.describe(op).find_loop(name)] = degree;
     }
     return s;
 }

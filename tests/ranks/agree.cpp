@@ -64,7 +64,7 @@ bool is_same_on_all(const ts::mpi::environment& mpi, const void* bytes, std::siz
     for (std::size_t i = 0; i < count; ++i) {
         hash = ts::op::mix(hash ^ static_cast<const unsigned char*>(bytes)[i]);
     }
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(mpi.size()));
+    std::vector<std::uint64_t> all(ts::to_size(mpi.size()));
     MPI_Allgather(&hash, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
     for (const std::uint64_t h : all) {
         if (h != hash) {
@@ -227,7 +227,9 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
     times_of_tasks(mpi, devices);
     refine<test_networks::mlp::network>(mpi, devices, 16, -1, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    mpi.rank() == 0 ? void(std::filesystem::remove_all(folder)) : void();
+    if (mpi.rank() == 0) {
+        std::filesystem::remove_all(folder);
+    }
     if (mpi.rank() == 0 && wrong == 0) {
         std::printf("%d ranks of %s devices agree\n", mpi.size(), argv[1]);
     }

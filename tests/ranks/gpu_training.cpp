@@ -138,7 +138,7 @@ int program(ts::mpi::environment& mpi, int argc, char** argv) {
     const ts::optimizer how(ts::sgd{.learning_rate = 0.1F, .momentum = me && what == "optimizer" ? 0.9F : 0.0F});
     ts::cuda::backend_options o{.measure = false, .most_workspace = 65536, .fuse = !(me && what == "fuse")};
     if ((me && what == "gpus") || what == "shared") {
-        o.gpus.assign(static_cast<std::size_t>(what == "gpus" ? each + 1 : each), 0);
+        o.gpus.assign(ts::to_size(what == "gpus" ? each + 1 : each), 0);
     }
     gpus.more_ranks = me && what == "size" ? 1 : 0;
     gpus.signal_of_exchange = !me ? 0 : what == "connect" || what == "die" ? SIGKILL : what == "stop" ? SIGSTOP : 0;

@@ -86,17 +86,17 @@ void fail(const ts::process_group& ranks, const std::string& name, const hybrid&
 
 /// Parameters lie on the devices of their stage alone, and what sums their gradients reads and writes nothing else.
 std::string misplaced(const ts::graph_view& g, const hybrid& h, const ts::plan& p) {
-    std::vector<int> stage_of(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> stage_of(ts::to_size(g.parameter_count), -1);
     for (int op = 0; op < g.op_count; ++op) {
         for (const int q : g.ops[op].parameters) {
-            stage_of[static_cast<std::size_t>(q)] = h.how.ops[static_cast<std::size_t>(op)].stage;
+            stage_of[ts::to_size(q)] = h.how.ops[ts::to_size(op)].stage;
         }
     }
-    std::vector<std::set<int>> devices(static_cast<std::size_t>(h.workers));
+    std::vector<std::set<int>> devices(ts::to_size(h.workers));
     for (const ts::tile& t : p.tiles) {
         if (t.kind == ts::tile_kind::parameter) {
-            const int stage = stage_of[static_cast<std::size_t>(t.tensor)];
-            devices[static_cast<std::size_t>(stage)].insert(t.device);
+            const int stage = stage_of[ts::to_size(t.tensor)];
+            devices[ts::to_size(stage)].insert(t.device);
             if (!h.has(stage, t.device)) {
                 return "parameter " + std::to_string(t.tensor) + " of stage " + std::to_string(stage) +
                        " lies on device " + std::to_string(t.device);
@@ -106,11 +106,10 @@ std::string misplaced(const ts::graph_view& g, const hybrid& h, const ts::plan& 
     for (int s = 0; s < h.workers; ++s) {
         const bool has_any = std::find(stage_of.begin(), stage_of.end(), s) != stage_of.end();
         const bool centre = h.mirrored && s == h.workers - 1 - s;
-        const auto most = static_cast<std::size_t>(h.width * (h.mirrored && !centre ? 2 : 1));
-        if (has_any && devices[static_cast<std::size_t>(s)].size() != most) {
-            return "stage " + std::to_string(s) + " lies on " +
-                   std::to_string(devices[static_cast<std::size_t>(s)].size()) + " devices instead of " +
-                   std::to_string(most);
+        const auto most = ts::to_size(h.width * (h.mirrored && !centre ? 2 : 1));
+        if (has_any && devices[ts::to_size(s)].size() != most) {
+            return "stage " + std::to_string(s) + " lies on " + std::to_string(devices[ts::to_size(s)].size()) +
+                   " devices instead of " + std::to_string(most);
         }
     }
     for (const ts::task& t : p.tasks) {
@@ -119,11 +118,11 @@ std::string misplaced(const ts::graph_view& g, const hybrid& h, const ts::plan& 
         }
         for (const auto* all : {&t.reads, &t.writes}) {
             for (const int x : *all) {
-                const int stage = stage_of[static_cast<std::size_t>(t.params().parameter)];
-                if (!h.has(stage, p.tiles[static_cast<std::size_t>(x)].device)) {
+                const int stage = stage_of[ts::to_size(t.params().parameter)];
+                if (!h.has(stage, p.tiles[ts::to_size(x)].device)) {
                     return "the sum of parameter " + std::to_string(t.params().parameter) + " of stage " +
                            std::to_string(stage) + " takes part of device " +
-                           std::to_string(p.tiles[static_cast<std::size_t>(x)].device);
+                           std::to_string(p.tiles[ts::to_size(x)].device);
                 }
             }
         }
@@ -226,7 +225,7 @@ int steps_that_overlap(const ts::strategy& s, const ts::optimizer& update, ts::w
             const ts::task& t = p.tasks[k];
             const ts::simulation::task_span& span = measured.tasks[k];
             const bool computes = t.kind() == ts::task_kind::compute && t.what != ts::pass::forward;
-            if (computes && s.ops[static_cast<std::size_t>(t.op)].stage == 0) {
+            if (computes && s.ops[ts::to_size(t.op)].stage == 0) {
                 backward_ends = std::max(backward_ends, span.end);
             }
             if (t.kind() == ts::task_kind::update &&

@@ -109,7 +109,9 @@ std::vector<difference> differences(int ranks) {
         {"a label",
          [](made& m) {
              m.spoil = [](batch_data& d, std::uint64_t step) {
-                 step == 3 ? void(d.labels[1][11] = (d.labels[1][11] + 1) % 4) : void();
+                 if (step == 3) {
+                     d.labels[1][11] = (d.labels[1][11] + 1) % 4;
+                 }
              };
          },
          "step.labels is "},
@@ -148,14 +150,18 @@ std::vector<difference> differences(int ranks) {
         {"seed after a while",
          [](made& m) {
              m.before = [](session& s, std::uint64_t step) {
-                 step == 2 ? s.resume_after(s.steps(), 77, s.learning_rate()) : void();
+                 if (step == 2) {
+                     s.resume_after(s.steps(), 77, s.learning_rate());
+                 }
              };
          },
          "step.seed is 77 on rank "},
         {"number of the batch",
          [](made& m) {
              m.before = [](session& s, std::uint64_t step) {
-                 step == 2 ? s.resume_after(5, s.seed(), s.learning_rate()) : void();
+                 if (step == 2) {
+                     s.resume_after(5, s.seed(), s.learning_rate());
+                 }
              };
          },
          "step.number is 5 on rank "},
@@ -163,7 +169,9 @@ std::vector<difference> differences(int ranks) {
          [](made& m) {
              m.before = [](session& s, std::uint64_t step) {
                  std::vector<float> w = s.parameter(0);
-                 step == 1 ? void(w[5] += 1) : void();
+                 if (step == 1) {
+                     w[5] += 1;
+                 }
                  s.set_parameter(0, w);
              };
          },
@@ -190,7 +198,9 @@ void run_case(ts::mpi::environment& mpi, int of_node, const difference& d, int w
     if (sets) {
         m.before = [](session& s, std::uint64_t) { s.set_parameter(0, s.parameter(0)); };
     }
-    mpi.rank() == who ? d.change(m) : void();
+    if (mpi.rank() == who) {
+        d.change(m);
+    }
     const std::string words = message_of([&] {
         const ts::local_devices devices =
             ts::mpi::ranks(mpi, {.patience = 30, .failure_file = "", .ranks_of_node = of_node});

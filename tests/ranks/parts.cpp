@@ -41,10 +41,9 @@ struct part_of_batch {
     part_of_batch(const batch_data& all, ts::index_t begin, ts::index_t end) {
         for (std::size_t k = 0; k < all.tensors.size(); ++k) {
             const bool floats = all.labels[k].empty();
-            const std::size_t each =
-                (floats ? all.numbers[k].size() : all.labels[k].size()) / static_cast<std::size_t>(samples);
-            const auto from = static_cast<std::ptrdiff_t>(each * static_cast<std::size_t>(begin));
-            const auto to = static_cast<std::ptrdiff_t>(each * static_cast<std::size_t>(end));
+            const std::size_t each = (floats ? all.numbers[k].size() : all.labels[k].size()) / ts::to_size(samples);
+            const auto from = static_cast<std::ptrdiff_t>(each * ts::to_size(begin));
+            const auto to = static_cast<std::ptrdiff_t>(each * ts::to_size(end));
             numbers.emplace_back();
             labels.emplace_back();
             floats ? numbers[k].assign(all.numbers[k].begin() + from, all.numbers[k].begin() + to)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of README.md and of the guides in docs/, word for word (check.cmake holds them against these pages), compiled and run: on pictures
-// of our own making, and with the sentence model for its shapes alone, as it is large; tests/io/train.cpp trains a small one in the same three ways.
+// The programs of README.md and of the guides in docs/, word for word (check.cmake holds them against these pages),
+// compiled and run: on pictures of our own making, and with the sentence model for its shapes alone, as it is large;
+// tests/io/train.cpp trains a small one in the same three ways.
 
 // clang-format off
 #include <tessera/host.hpp>

@@ -21,6 +21,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -49,12 +50,12 @@ numbers sent(const compression_setting& compress, numbers& v) {
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return std::abs(v[a]) > std::abs(v[b]); });
-        const auto one_in = static_cast<std::size_t>(compress.keep_one_in);
+        const auto one_in = ts::to_size(compress.keep_one_in);
         for (std::size_t i = 0; i < (n + one_in - 1) / one_in; ++i) {
             arrived[order[i]] = v[order[i]];
         }
     }
-    const auto block = static_cast<std::size_t>(compress.block);
+    const auto block = ts::to_size(compress.block);
     for (std::size_t first = 0; first < n && compress.how != compression::top_k; first += block) {
         const std::size_t end = std::min(n, first + block);
         double most = 0;
@@ -89,14 +90,14 @@ std::vector<numbers> one_device(const ts::graph_view& g, const batch_data& data,
         all.back().initialize(seed);
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             const auto of = [&](const auto& list) {
-                const std::size_t each = list.size() / static_cast<std::size_t>(replicas);
-                return std::span(list).subspan(static_cast<std::size_t>(r) * each, each);
+                const std::size_t each = list.size() / ts::to_size(replicas);
+                return std::span(list).subspan(ts::to_size(r) * each, each);
             };
             data.labels[k].empty() ? all.back().set(data.tensors[k], of(data.numbers[k]))
                                    : all.back().set(data.tensors[k], of(data.labels[k]));
         }
     }
-    std::vector<std::vector<numbers>> left(static_cast<std::size_t>(replicas)); // by replica and parameter
+    std::vector<std::vector<numbers>> left(ts::to_size(replicas)); // by replica and parameter
     std::vector<numbers> velocity;
     for (const numbers& p : all[0].parameters) {
         velocity.emplace_back(p.size(), 0.0);
@@ -129,7 +130,7 @@ std::vector<numbers> one_device(const ts::graph_view& g, const batch_data& data,
             }
         }
     }
-    CHECK(all[0].parameters.size() == static_cast<std::size_t>(g.parameter_count));
+    CHECK(all[0].parameters.size() == ts::to_size(g.parameter_count));
     return all[0].parameters;
 }
 
@@ -148,7 +149,7 @@ std::vector<std::vector<float>> trained(const ts::graph_view& g, const ts::strat
     for (int p = 0; p < g.parameter_count; ++p) {
         all.push_back(session.parameter(p));
         const auto copies = session.parameter_copies(p);
-        CHECK(copies.size() == static_cast<std::size_t>(devices));
+        CHECK(copies.size() == ts::to_size(devices));
         for (const auto& c : copies) {
             CHECK(c.second == copies[0].second);
         }
@@ -222,13 +223,13 @@ TEST_CASE(
     const int samples = 8;
     const ts::graph whole = ts::describe<one_layer>(samples);
     const ts::graph_view g = whole.view();
-    std::vector<float> features(static_cast<std::size_t>(16 * samples), 1.0F);
+    std::vector<float> features(ts::to_size(16 * samples), 1.0F);
     const auto set_small = [&](float x) { // the third feature, whose weight then has so much smaller gradients
         for (int i = 0; i < samples; ++i) {
-            features[static_cast<std::size_t>(16 * i + 3)] = x;
+            features[ts::to_size(16 * i + 3)] = x;
         }
     };
-    const std::vector<float> targets(static_cast<std::size_t>(samples), 1e6F); // far away: gradients stay the same
+    const std::vector<float> targets(ts::to_size(samples), 1e6F); // far away: gradients stay the same
     const std::vector<ts::input_data> batch{std::span<const float>(features), std::span<const float>(targets)};
     const std::vector<std::vector<ts::input_data>> batches(1000, batch);
     const ts::optimizer rule(ts::sgd{.learning_rate = 1e-9F});
@@ -273,7 +274,7 @@ TEST_CASE("compressed gradients: where all elements are sent they are the number
             const int devices = 2 + number % 3;
             pipeline_case p = random_pipeline(g, devices, 9000 + static_cast<std::uint64_t>(number), seen);
             ts::strategy s = i == 0 ? data_parallel(g, std::min(devices, static_cast<int>(g.tensors[0].extents[0])))
-                                    : static_cast<ts::strategy&&>(p.how);
+                                    : std::move(p.how);
             s.sync = ts::schedule::top_k_gradients(ts::schedule::gradients_of(g), 1, {2400, 500});
             s.sync.sum_at = number % 4 == 1 ? ts::sync_time::after_backward : ts::sync_time::ready;
             s.sync.update_at = number % 4 == 2 ? ts::sync_time::after_backward : ts::sync_time::ready;
@@ -343,14 +344,14 @@ TEST_CASE("compressed gradients: a training that goes on from a file begins with
         if (other_training) {
             session.step(other.inputs);
             for (int p = 0; p < g.parameter_count; ++p) { // as io::load_checkpoint does
-                session.set_state(p, -1, all[static_cast<std::size_t>(p)]);
+                session.set_state(p, -1, all[ts::to_size(p)]);
             }
             session.resume_after(0, session.seed(), session.learning_rate());
         }
         session.step(data.inputs);
         session.step(data.inputs);
         for (int p = 0; p < g.parameter_count; ++p) {
-            all[static_cast<std::size_t>(p)] = session.parameter(p);
+            all[ts::to_size(p)] = session.parameter(p);
         }
         return all;
     };
@@ -366,9 +367,8 @@ TEST_CASE("compressed gradients: a small problem is learned as far as without co
     const ts::graph_view g = whole.view();
     batch_data data(g, 11);
     for (int i = 0; i < samples; ++i) { // which of four quarters the first two features are in
-        const std::size_t row = static_cast<std::size_t>(8 * i);
-        data.labels[1][static_cast<std::size_t>(i)] =
-            (data.numbers[0][row] > 0 ? 1 : 0) + (data.numbers[0][row + 1] > 0 ? 2 : 0);
+        const std::size_t row = ts::to_size(8 * i);
+        data.labels[1][ts::to_size(i)] = (data.numbers[0][row] > 0 ? 1 : 0) + (data.numbers[0][row + 1] > 0 ? 2 : 0);
     }
     const ts::optimizer rule(ts::sgd{.learning_rate = 0.1F, .momentum = 0.9F});
     const auto all = ts::schedule::gradients_of(g);

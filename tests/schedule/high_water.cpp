@@ -53,7 +53,7 @@ void measure(const ts::graph_view& g, const ts::strategy& s, int devices, arenas
     const std::vector<index_t> touched = touched_bytes(session, [&] { session.step(data.inputs); });
     const std::vector<index_t>& predicted = session.training_plan().arena_bytes;
     for (int d = 0; d < devices; ++d) {
-        const auto at = static_cast<std::size_t>(d);
+        const auto at = ts::to_size(d);
         CAPTURE(d);
         const arena_end end = end_of_arena(session.training_plan(), d, is_asked_for);
         CAPTURE(touched[at]);

@@ -74,7 +74,7 @@ int executed(const ts::plan& p, const run_counts& counts) {
     };
     std::map<std::vector<int>, collective> all;
     for (const auto& [index, runs] : counts.of_task) {
-        const ts::task& t = p.tasks[static_cast<std::size_t>(index)];
+        const ts::task& t = p.tasks[ts::to_size(index)];
         const bool by_itself = t.kind() == ts::task_kind::update && t.params().method == ts::exchange::sliced &&
                                t.params().slices > 1 && t.params().parts.empty() && t.writes.size() > 1;
         if (t.params().message < 0 && !by_itself) {
@@ -88,11 +88,11 @@ int executed(const ts::plan& p, const run_counts& counts) {
         c.runs += runs;
         c.devices.insert(t.device);
         for (const int r : t.reads) {
-            const ts::tile& x = p.tiles[static_cast<std::size_t>(r)];
+            const ts::tile& x = p.tiles[ts::to_size(r)];
             c.sums = c.sums || (x.kind != ts::tile_kind::scalar && x.device != t.device);
         }
         for (const int w : t.writes) {
-            c.shares = c.shares || p.tiles[static_cast<std::size_t>(w)].device != t.device;
+            c.shares = c.shares || p.tiles[ts::to_size(w)].device != t.device;
         }
     }
     int n = 0;

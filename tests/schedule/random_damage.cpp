@@ -176,7 +176,7 @@ TEST_CASE("a part of a sum in backward, and one micro-batch's gradient for that 
             }
             for (const int r : std::vector<int>(t.reads)) {
                 const auto part_of = [&](const ts::tile& x) {
-                    const ts::tile& whole = p.tiles[place(r)];
+                    const ts::tile& whole = p.tiles[ts::to_size(r)];
                     return x.kind == ts::tile_kind::activation && whole.kind == x.kind && x.tensor == whole.tensor &&
                            x.device == whole.device && x.region == whole.region && x.step == whole.step &&
                            x.micro_batch == whole.micro_batch && x.summand != whole.summand;

@@ -17,7 +17,7 @@ using ts::index_t;
 index_t slowest(const std::vector<index_t>& times, const std::vector<int>& stage) {
     std::vector<index_t> sum(times.size(), 0);
     for (std::size_t i = 0; i < times.size(); ++i) {
-        sum[static_cast<std::size_t>(stage[i])] += times[i];
+        sum[ts::to_size(stage[i])] += times[i];
     }
     return *std::max_element(sum.begin(), sum.end());
 }
@@ -84,7 +84,7 @@ std::pair<index_t, index_t> of_cut(const std::vector<operator_load>& loads, cons
                                    const std::vector<int>& stage) {
     std::vector<operator_load> sum(rooms.size());
     for (std::size_t i = 0; i < loads.size(); ++i) {
-        operator_load& s = sum[static_cast<std::size_t>(stage[i])];
+        operator_load& s = sum[ts::to_size(stage[i])];
         s = {s.time + loads[i].time, s.resident_bytes + loads[i].resident_bytes,
              s.activation_bytes + loads[i].activation_bytes};
     }

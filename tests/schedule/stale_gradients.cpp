@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -66,8 +67,8 @@ std::vector<numbers> one_device(const std::vector<batch_data>& data, const ts::s
         run.step = step;
         n.differentiate(run);
         waiting.push_back(n.gradients);
-        const bool ends = (step + 1) % static_cast<std::size_t>(steps_per_plan) == 0;
-        while (!waiting.empty() && (ends || waiting.size() > static_cast<std::size_t>(staleness))) {
+        const bool ends = (step + 1) % ts::to_size(steps_per_plan) == 0;
+        while (!waiting.empty() && (ends || waiting.size() > ts::to_size(staleness))) {
             for (std::size_t p = 0; p < velocity.size(); ++p) {
                 for (std::size_t i = 0; i < velocity[p].size(); ++i) {
                     velocity[p][i] = static_cast<double>(rule.momentum) * velocity[p][i] + waiting[0][p][i];
@@ -109,7 +110,7 @@ training trained(const ts::graph_view& g, const ts::strategy& s, int devices, co
 
 std::vector<batch_data> drawn(int steps) {
     std::vector<batch_data> all;
-    all.reserve(static_cast<std::size_t>(steps));
+    all.reserve(ts::to_size(steps));
     for (int i = 0; i < steps; ++i) {
         all.emplace_back(described().view(), static_cast<std::uint64_t>(100 + i));
     }
@@ -135,7 +136,7 @@ TEST_CASE("stale gradients: the parameters of one device that delays them, in do
         for (int i = 0; i < 8; ++i) {
             const int devices = 1 + i % 4;
             pipeline_case p = random_pipeline(g, devices, static_cast<std::uint64_t>(500 + 10 * staleness + i), seen);
-            ts::strategy s = i < 4 ? data_parallel(g, devices) : static_cast<ts::strategy&&>(p.how);
+            ts::strategy s = i < 4 ? data_parallel(g, devices) : std::move(p.how);
             s.parameters_on = -1;
             s.sync = stale(g, staleness);
             for (ts::message& m : s.sync.messages) {
@@ -197,7 +198,7 @@ TEST_CASE("stale gradients: training converges with bounds of 1, 2 and 4") {
             for (std::size_t i = 0; i < b.labels[k].size(); ++i) {
                 int best = 0;
                 for (int c = 1; c < 5; ++c) {
-                    const auto of = [&](int j) { return b.numbers[0][12 * i + static_cast<std::size_t>(j)]; };
+                    const auto of = [&](int j) { return b.numbers[0][12 * i + ts::to_size(j)]; };
                     best = of(2 * c) + of(2 * c + 1) > of(2 * best) + of(2 * best + 1) ? c : best;
                 }
                 b.labels[k][i] = best;

@@ -53,8 +53,8 @@ TEST_CASE("GPipe and 1F1B: idle for K-1 micro-batches, and as many in flight as 
                 check_idle(all, (k - 1) * (times.forward + times.backward));
                 check_idle(turns, (k - 1) * (times.forward + times.backward));
                 for (int i = 0; i < k; ++i) {
-                    CHECK(all.in_flight[static_cast<std::size_t>(i)] == m);
-                    CHECK(turns.in_flight[static_cast<std::size_t>(i)] == std::min(k - i, m));
+                    CHECK(all.in_flight[ts::to_size(i)] == m);
+                    CHECK(turns.in_flight[ts::to_size(i)] == std::min(k - i, m));
                 }
             }
         }
@@ -118,11 +118,11 @@ TEST_CASE("actions that take no time are actions all the same") {
     for (const auto& [k, m, times] :
          views::cartesian_product(views::closed_iota(1, 6), views::closed_iota(1, 8), some_take_none)) {
         const timetable t = schedule::timetable_of(schedule::zero_bubble_h1(k, m, times), times);
-        CHECK(t.actions.size() == static_cast<std::size_t>(3 * k * m));
+        CHECK(t.actions.size() == ts::to_size(3 * k * m));
         CHECK(t.makespan <= (m + k - 1) * (times.forward + times.backward_input + times.backward_weight));
         if (k % 2 == 0 && m % 2 == 0) {
             CHECK(schedule::timetable_of(schedule::chimera(k, m, times), times).actions.size() ==
-                  static_cast<std::size_t>(2 * k * m));
+                  ts::to_size(2 * k * m));
         }
     }
 }
@@ -154,15 +154,15 @@ TEST_CASE(
             CAPTURE(k);
             CAPTURE(m);
             const timetable t = schedule::timetable_of(schedule::zero_bubble_v(k, m), action_times{1, 2, 1, 1, 1});
-            std::vector<index_t> first(static_cast<std::size_t>(k), -1);
-            std::vector<index_t> last(static_cast<std::size_t>(k), 0);
+            std::vector<index_t> first(ts::to_size(k), -1);
+            std::vector<index_t> last(ts::to_size(k), 0);
             for (const timetable::entry& e : t.actions) {
-                index_t& begin = first[static_cast<std::size_t>(e.worker)];
+                index_t& begin = first[ts::to_size(e.worker)];
                 begin = begin < 0 ? e.start : begin;
-                last[static_cast<std::size_t>(e.worker)] = e.end;
+                last[ts::to_size(e.worker)] = e.end;
             }
             for (int w = 0; w < k; ++w) {
-                const auto at = static_cast<std::size_t>(w);
+                const auto at = ts::to_size(w);
                 CHECK(t.busy[at] == 6 * m);
                 CHECK(t.in_flight[at] <= 2 * k); // chunks of half a stage: what 1F1B's first stage keeps
                 if (m >= 2 * k - 1) {
@@ -238,10 +238,10 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
                 CHECK(static_cast<int>(s.workers.size()) == k);
                 const std::vector<int> home = schedule::workers_of_stages(s);
                 for (int i = 0; i < s.stages; ++i) {
-                    CHECK(x.worker_of(i) == home[static_cast<std::size_t>(i)]);
+                    CHECK(x.worker_of(i) == home[ts::to_size(i)]);
                 }
                 for (const timetable::entry& e : t.actions) {
-                    const int worker = home[static_cast<std::size_t>(e.what.stage)];
+                    const int worker = home[ts::to_size(e.what.stage)];
                     CHECK(e.worker == (s.is_mirrored(e.what.micro_batch) ? k - 1 - worker : worker));
                     CHECK(s.keeps_results(e.what.micro_batch));
                 }

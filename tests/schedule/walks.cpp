@@ -23,8 +23,6 @@ using lists = std::vector<std::vector<job>>;
 /// What an action of a kind takes on a stage.
 using durations = std::map<char, std::vector<index_t>>;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// When everything has ended if every worker takes its list in order, and what crosses from stage to stage takes
 /// `latency`.
 index_t walk(const lists& of, int stages, const durations& takes, index_t latency = 0) {
@@ -56,7 +54,7 @@ index_t walk(const lists& of, int stages, const durations& takes, index_t latenc
                 if (!known) {
                     break;
                 }
-                free[w] = end[of[w][next[w]]] = start + takes.at(what)[at(stage)];
+                free[w] = end[of[w][next[w]]] = start + takes.at(what)[ts::to_size(stage)];
                 moved = true;
             }
         }
@@ -73,7 +71,7 @@ index_t walk(const lists& of, int stages, const durations& takes, index_t latenc
 /// pass through chunk after chunk. As many forward first as the warm-up says; `as_megatron`: all of them where there
 /// are as many micro-batches as workers (schedules.py).
 lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_megatron) {
-    lists result(at(workers));
+    lists result(ts::to_size(workers));
     for (int w = 0; w < workers; ++w) {
         std::vector<job> forward;
         std::vector<job> backward;
@@ -86,10 +84,11 @@ lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_mega
             }
         }
         const std::size_t all = forward.size();
-        std::size_t warm = chunks == 1 ? at(workers - w - 1) : at((workers - w - 1) * 2 + (chunks - 1) * workers);
+        std::size_t warm =
+            chunks == 1 ? ts::to_size(workers - w - 1) : ts::to_size((workers - w - 1) * 2 + (chunks - 1) * workers);
         warm = std::min(warm, all);
         warm = as_megatron && micro_batches == workers ? all : warm;
-        std::vector<job>& list = result[at(w)];
+        std::vector<job>& list = result[ts::to_size(w)];
         list.assign(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(warm));
         for (std::size_t i = 0; i + warm < all; ++i) {
             list.push_back(forward[warm + i]);
@@ -104,33 +103,35 @@ lists virtual_pipelines(int workers, int chunks, int micro_batches, bool as_mega
 /// weights' gradients while a worker would wait. In units of one.
 index_t eager_zero_bubble(int stages, int micro_batches, const action_times& t) {
     const index_t never = INT64_MAX / 2;
-    std::vector<std::vector<index_t>> forward(at(stages), std::vector<index_t>(at(micro_batches), never));
+    std::vector<std::vector<index_t>> forward(ts::to_size(stages),
+                                              std::vector<index_t>(ts::to_size(micro_batches), never));
     auto inputs = forward;
-    std::vector<std::array<int, 3>> done(at(stages), {0, 0, 0}); // F, G, W
-    std::vector<index_t> busy(at(stages), 0);
+    std::vector<std::array<int, 3>> done(ts::to_size(stages), {0, 0, 0}); // F, G, W
+    std::vector<index_t> busy(ts::to_size(stages), 0);
     index_t last = 0;
     for (index_t now = 0, left = index_t{3} * stages * micro_batches; left > 0; ++now) {
         for (int i = 0; i < stages; ++i) {
-            auto& [f, g, w] = done[at(i)];
-            if (busy[at(i)] > now) {
+            auto& [f, g, w] = done[ts::to_size(i)];
+            if (busy[ts::to_size(i)] > now) {
                 continue;
             }
             const int ahead = std::min(stages - 1 - i, micro_batches);
             const bool forward_next = f < micro_batches && f - g <= ahead;
             index_t takes = 0;
-            if (forward_next ? i == 0 || forward[at(i - 1)][at(f)] <= now
-                             : g < micro_batches && forward[at(i)][at(g)] <= now &&
-                                   (i + 1 == stages || inputs[at(i + 1)][at(g)] <= now)) {
+            if (forward_next ? i == 0 || forward[ts::to_size(i - 1)][ts::to_size(f)] <= now
+                             : g < micro_batches && forward[ts::to_size(i)][ts::to_size(g)] <= now &&
+                                   (i + 1 == stages || inputs[ts::to_size(i + 1)][ts::to_size(g)] <= now)) {
                 takes = forward_next ? t.forward : t.backward_input;
-                (forward_next ? forward[at(i)][at(f++)] : inputs[at(i)][at(g++)]) = now + takes;
+                (forward_next ? forward[ts::to_size(i)][ts::to_size(f++)] : inputs[ts::to_size(i)][ts::to_size(g++)]) =
+                    now + takes;
             } else if (w < g) {
                 takes = t.backward_weight;
                 ++w;
             } else {
                 continue;
             }
-            busy[at(i)] = now + takes;
-            last = std::max(last, busy[at(i)]);
+            busy[ts::to_size(i)] = now + takes;
+            last = std::max(last, busy[ts::to_size(i)]);
             --left;
         }
     }
@@ -145,8 +146,8 @@ index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int
         return static_cast<int>(seed >> 40);
     };
     const int reach = 1 + random() % stages;
-    const int late = std::array{0, 1, stages / 2, stages, 4 * micro_batches}[at(random() % 5)];
-    std::vector<std::vector<int>> rank(at(stages));
+    const int late = std::array{0, 1, stages / 2, stages, 4 * micro_batches}[ts::to_size(random() % 5)];
+    std::vector<std::vector<int>> rank(ts::to_size(stages));
     for (auto& of : rank) {
         for (int m = 0; m < micro_batches; ++m) {
             of.push_back(100 * m + random() % (100 * reach));
@@ -154,9 +155,9 @@ index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int
     }
     // Of every micro-batch: how many of its 2 * stages actions are done, and when the last of them ends. One action
     // follows the other.
-    std::vector<int> actions(at(micro_batches), 0);
-    std::vector<index_t> ends(at(micro_batches), 0);
-    std::vector<index_t> busy(at(stages), 0);
+    std::vector<int> actions(ts::to_size(micro_batches), 0);
+    std::vector<index_t> ends(ts::to_size(micro_batches), 0);
+    std::vector<index_t> busy(ts::to_size(stages), 0);
     std::array<int, 2> begun{};
     std::array<int, 2> ended{};
     index_t last = 0;
@@ -164,27 +165,28 @@ index_t drawn_opposite(int stages, int micro_batches, const action_times& t, int
         for (int w = 0; w < stages; ++w) {
             int best = -1;
             int least = 0;
-            for (int m = 0; m < micro_batches && busy[at(w)] <= now; ++m) {
-                const int action = actions[at(m)];
+            for (int m = 0; m < micro_batches && busy[ts::to_size(w)] <= now; ++m) {
+                const int action = actions[ts::to_size(m)];
                 const int stage = action < stages ? action : 2 * stages - 1 - action;
                 const int side = m % 2;
-                const bool may = action > 0 || (begun[at(side)] - ended[at(side)] < most && m / 2 == begun[at(side)]);
-                if (action == 2 * stages || (side == 0 ? stage : stages - 1 - stage) != w || ends[at(m)] > now ||
-                    !may) {
+                const bool may = action > 0 || (begun[ts::to_size(side)] - ended[ts::to_size(side)] < most &&
+                                                m / 2 == begun[ts::to_size(side)]);
+                if (action == 2 * stages || (side == 0 ? stage : stages - 1 - stage) != w ||
+                    ends[ts::to_size(m)] > now || !may) {
                     continue;
                 }
-                const int r = rank[at(w)][at(m)] + (action < stages ? 100 * late : 0);
+                const int r = rank[ts::to_size(w)][ts::to_size(m)] + (action < stages ? 100 * late : 0);
                 if (best < 0 || r < least) {
                     best = m;
                     least = r;
                 }
             }
             if (best >= 0) {
-                int& action = actions[at(best)];
-                begun[at(best % 2)] += action == 0 ? 1 : 0;
-                busy[at(w)] = ends[at(best)] = now + (action < stages ? t.forward : t.backward);
-                ended[at(best % 2)] += ++action == 2 * stages ? 1 : 0;
-                last = std::max(last, busy[at(w)]);
+                int& action = actions[ts::to_size(best)];
+                begun[ts::to_size(best % 2)] += action == 0 ? 1 : 0;
+                busy[ts::to_size(w)] = ends[ts::to_size(best)] = now + (action < stages ? t.forward : t.backward);
+                ended[ts::to_size(best % 2)] += ++action == 2 * stages ? 1 : 0;
+                last = std::max(last, busy[ts::to_size(w)]);
                 --left;
             }
         }
@@ -214,7 +216,7 @@ struct drawn_stages {
 };
 
 durations equal_stages(int stages, const action_times& t) {
-    const auto all = [&](index_t x) { return std::vector<index_t>(at(stages), x); };
+    const auto all = [&](index_t x) { return std::vector<index_t>(ts::to_size(stages), x); };
     return {{'F', all(t.forward)}, {'B', all(t.backward)}, {'G', all(t.backward_input)}, {'W', all(t.backward_weight)}};
 }
 

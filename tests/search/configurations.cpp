@@ -44,9 +44,9 @@ TEST_CASE("configurations: exactly the legal ones, each once") {
             std::size_t legal = 0;
             for_all_degrees({}, std::min(d.loops.size(), 6), 0, devices, [&](const ts::configuration& c) {
                 ts::strategy s(g.view());
-                s.ops[static_cast<std::size_t>(op)] = c;
-                s.ops[static_cast<std::size_t>(op)].uneven = uneven;
-                s.ops[static_cast<std::size_t>(op)].reduces = true;
+                s.ops[ts::to_size(op)] = c;
+                s.ops[ts::to_size(op)].uneven = uneven;
+                s.ops[ts::to_size(op)].reduces = true;
                 const bool ok = !ts::check_configuration(g.view(), s.view(), op, devices);
                 legal += ok;
                 std::size_t times = 0;
@@ -63,7 +63,7 @@ TEST_CASE("configurations: exactly the legal ones, each once") {
             CHECK(static_cast<int>(found.size()) == ts::search::count_configurations(d, devices, options));
             for (const ts::configuration& c : found) { // with the flags that they need, and no others
                 ts::strategy s(g.view());
-                s.ops[static_cast<std::size_t>(op)] = c;
+                s.ops[ts::to_size(op)] = c;
                 CHECK(!ts::check_configuration(g.view(), s.view(), op, devices));
             }
         }
@@ -101,6 +101,6 @@ TEST_CASE("configurations: the same in a constant expression") {
     const auto all = ts::search::enumerate(d, 4);
     REQUIRE(some.size() == static_cast<int>(all.size()));
     for (int i = 0; i < some.size(); ++i) {
-        CHECK(some[i] == all[static_cast<std::size_t>(i)]);
+        CHECK(some[i] == all[ts::to_size(i)]);
     }
 }

@@ -54,13 +54,12 @@ TEST_CASE("strategies that differ in the numbers of devices alone are the same; 
         for (int n = 0; n < 4; ++n) {
             const std::vector<int> within = shuffled(4);
             for (int d = 0; d < 4; ++d) {
-                any[static_cast<std::size_t>(4 * n + d)] =
-                    4 * of_four[static_cast<std::size_t>(n)] + within[static_cast<std::size_t>(d)];
+                any[ts::to_size(4 * n + d)] = 4 * of_four[ts::to_size(n)] + within[ts::to_size(d)];
             }
         }
         for (int d = 0; d < 16; ++d) {
-            nodes[static_cast<std::size_t>(d)] = (d + 8) % 16;
-            both[static_cast<std::size_t>(d)] = (d / 8 * 8 + 8) % 16 + rail[static_cast<std::size_t>(d % 8)];
+            nodes[ts::to_size(d)] = (d + 8) % 16;
+            both[ts::to_size(d)] = (d / 8 * 8 + 8) % 16 + rail[ts::to_size(d % 8)];
         }
         CHECK(alike(mesh, g.view(), a, search::in_old_numbers(g.view(), a, nodes)));
         CHECK(alike(rails, g.view(), a, search::in_old_numbers(g.view(), a, both)));

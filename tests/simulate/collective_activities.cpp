@@ -90,8 +90,9 @@ TEST_CASE("copies of a parameter's region are on different devices, however many
         for (const ts::task& t : p.tasks) {
             std::vector<int> devices;
             for (const int w : t.writes) {
-                t.kind() == ts::task_kind::update ? devices.push_back(p.tiles[static_cast<std::size_t>(w)].device)
-                                                  : void();
+                if (t.kind() == ts::task_kind::update) {
+                    devices.push_back(p.tiles[ts::to_size(w)].device);
+                }
             }
             std::sort(devices.begin(), devices.end());
             CHECK(std::adjacent_find(devices.begin(), devices.end()) == devices.end());

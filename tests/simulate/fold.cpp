@@ -28,8 +28,8 @@ sim::folded_timeline compare(const ts::graph_view& g, const ts::strategy& s, con
     CHECK(folded.spans(p.tasks.size()) == whole.tasks);
     for (int d = 0; d < on.devices(); ++d) { // devices of a class compute equally long
         for (int e = 0; e < d; ++e) {
-            const auto i = static_cast<std::size_t>(d);
-            const auto j = static_cast<std::size_t>(e);
+            const auto i = ts::to_size(d);
+            const auto j = ts::to_size(e);
             if (folded.classes.device_class[i] == folded.classes.device_class[j]) {
                 REQUIRE(whole.device_busy[i] == whole.device_busy[j]);
             }
@@ -87,8 +87,8 @@ TEST_CASE("folding: data parallelism on 64 devices is one device's work, as far 
 TEST_CASE("folding: what differs in one nanosecond of one device is not folded") {
     std::vector<sim::activity> items(4);
     for (int i = 0; i < 4; ++i) {
-        items[static_cast<std::size_t>(i)].device = i / 2;
-        items[static_cast<std::size_t>(i)].duration = 10;
+        items[ts::to_size(i)].device = i / 2;
+        items[ts::to_size(i)].duration = 10;
     }
     CHECK(sim::fold(items, 2, 0).devices == 1);
     CHECK(sim::fold(items, 2, 0).activities == 2);

@@ -62,18 +62,17 @@ TEST_CASE("memory over time: the sum of what lives, at every change") {
             const auto memory = sim::memory_over_time(p, t);
             REQUIRE(memory.size() == 3);
             for (int d = 0; d < 3; ++d) {
-                const auto& mine = memory[static_cast<std::size_t>(d)];
+                const auto& mine = memory[ts::to_size(d)];
                 CHECK(mine.front().time == 0);
                 for (std::size_t i = 0; i < mine.size(); i += 1 + mine.size() / 12) {
                     CHECK(mine[i].bytes == bytes_at(p, t, d, mine[i].time));
                     CHECK((i == 0 || mine[i].time > mine[i - 1].time));
                 }
-                CHECK(mine.back().bytes >=
-                      p.persistent_bytes[static_cast<std::size_t>(d)] - 64 * static_cast<int>(p.tiles.size()));
+                CHECK(mine.back().bytes >= p.persistent_bytes[ts::to_size(d)] - 64 * static_cast<int>(p.tiles.size()));
                 // Threads that copy in turn keep the order that the plan's memory asks for: there the plan's peak
                 // holds.
                 for (const sim::memory_sample& m : mine) {
-                    CHECK((!on.class_of(d).serial_copies || m.bytes <= t.peak_bytes[static_cast<std::size_t>(d)]));
+                    CHECK((!on.class_of(d).serial_copies || m.bytes <= t.peak_bytes[ts::to_size(d)]));
                 }
             }
         }
@@ -94,16 +93,16 @@ TEST_CASE("activities: they make up the timeline, and none of a device or a lane
             const sim::activity_trace a = sim::trace(g, p, on);
             CHECK(a.makespan == t.makespan);
             std::vector<ts::index_t> device_busy(4, 0);
-            std::vector<ts::index_t> lane_busy(static_cast<std::size_t>(on.lanes() + 4), 0);
+            std::vector<ts::index_t> lane_busy(ts::to_size(on.lanes() + 4), 0);
             std::vector<std::vector<std::pair<ts::index_t, ts::index_t>>> rows(4 + lane_busy.size());
             for (const sim::busy_span& b : a.spans) {
-                (b.device >= 0 ? device_busy[static_cast<std::size_t>(b.device)]
-                               : lane_busy[static_cast<std::size_t>(b.lane)]) += b.end - b.start;
-                rows[static_cast<std::size_t>(b.device >= 0 ? b.device : 4 + b.lane)].emplace_back(b.start, b.end);
+                (b.device >= 0 ? device_busy[ts::to_size(b.device)] : lane_busy[ts::to_size(b.lane)]) +=
+                    b.end - b.start;
+                rows[ts::to_size(b.device >= 0 ? b.device : 4 + b.lane)].emplace_back(b.start, b.end);
                 CHECK((b.device == -1) != (b.lane == -1)); // of a device or of a lane
                 CHECK((b.device >= -1 && b.lane >= -1));
-                CHECK(b.start >= t.tasks[static_cast<std::size_t>(b.task)].start);
-                CHECK(b.end <= t.tasks[static_cast<std::size_t>(b.task)].end);
+                CHECK(b.start >= t.tasks[ts::to_size(b.task)].start);
+                CHECK(b.end <= t.tasks[ts::to_size(b.task)].end);
             }
             CHECK(device_busy == t.device_busy);
             CHECK(lane_busy == t.lane_busy);
@@ -130,14 +129,14 @@ TEST_CASE("lanes: every hop of every route is the lane that leads there") {
         }
         for (int a = 0; a < on.devices(); ++a) {
             for (int b = 0; b < on.devices(); ++b) {
-                int here = component[static_cast<std::size_t>(a)];
+                int here = component[ts::to_size(a)];
                 for (const int lane : on.between(a, b).lanes) {
-                    const ts::lane_place& p = lanes[static_cast<std::size_t>(lane)];
+                    const ts::lane_place& p = lanes[ts::to_size(lane)];
                     REQUIRE(p.from == here);
                     here = p.to;
-                    CHECK(machine.links[static_cast<std::size_t>(p.link)].megabytes == on.lane_megabytes(lane));
+                    CHECK(machine.links[ts::to_size(p.link)].megabytes == on.lane_megabytes(lane));
                 }
-                CHECK(here == component[static_cast<std::size_t>(b)]);
+                CHECK(here == component[ts::to_size(b)]);
             }
         }
     }

@@ -55,11 +55,10 @@ index_t makespan(spread_plan& x, index_t each) {
 
 /// Bytes that the busiest node sends.
 double most_sent(const spread_plan& x) {
-    std::vector<double> of_node(static_cast<std::size_t>(x.links.nodes), 0.0);
+    std::vector<double> of_node(ts::to_size(x.links.nodes), 0.0);
     for (std::size_t i = 0; i < x.p.tasks.size(); ++i) {
         for (const auto& m : x.traffic.after[i]) {
-            of_node[static_cast<std::size_t>(x.p.tasks[i].device)] +=
-                static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m));
+            of_node[ts::to_size(x.p.tasks[i].device)] += static_cast<double>(ts::node_traffic::bytes_of_parts(x.p, m));
         }
     }
     return *std::max_element(of_node.begin(), of_node.end());

@@ -57,13 +57,11 @@ double simulated(const ts::pipeline_schedule& order, double forward, double inpu
     return std::round(static_cast<double>(t.makespan) / unit);
 }
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Devices that sum a parameter's gradients, in order.
 std::vector<int> members_of(const ts::plan& p, const ts::task& update) {
     std::vector<int> devices;
     for (const int w : update.writes) {
-        devices.push_back(p.tiles[at(w)].device);
+        devices.push_back(p.tiles[ts::to_size(w)].device);
     }
     std::sort(devices.begin(), devices.end());
     return devices;
@@ -86,7 +84,7 @@ TEST_CASE("GEMS sums the gradients of a stage on the two devices that have it, a
             int updates = 0;
             for (const ts::task& t : p.tasks) {
                 if (t.kind() == ts::task_kind::update) {
-                    const int own = stage[at(t.op)];
+                    const int own = stage[ts::to_size(t.op)];
                     CHECK(members_of(p, t) == std::vector<int>{std::min(own, k - 1 - own), std::max(own, k - 1 - own)});
                     CHECK(t.reads.size() == 2);
                     ++updates;
@@ -116,24 +114,24 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
     ts::finish(g, p);
     const sim::timeline t = sim::simulate(g, p, on);
     // When each device has gone backward for the last time, and when sums of its stage begin and end.
-    std::vector<index_t> backward(at(stages), 0);
-    std::vector<index_t> first(at(stages), INT64_MAX);
-    std::vector<index_t> last(at(stages), 0);
-    std::vector<int> groups(at(stages), 0);
-    std::vector<index_t> soonest(at(stages), INT64_MAX);
+    std::vector<index_t> backward(ts::to_size(stages), 0);
+    std::vector<index_t> first(ts::to_size(stages), INT64_MAX);
+    std::vector<index_t> last(ts::to_size(stages), 0);
+    std::vector<int> groups(ts::to_size(stages), 0);
+    std::vector<index_t> soonest(ts::to_size(stages), INT64_MAX);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& x = p.tasks[i];
-        const int own = s.ops[at(x.op)].stage;
+        const int own = s.ops[ts::to_size(x.op)].stage;
         if (x.kind() == ts::task_kind::compute && x.what != ts::pass::forward) {
-            backward[at(own)] = std::max(backward[at(own)], t.tasks[i].end);
+            backward[ts::to_size(own)] = std::max(backward[ts::to_size(own)], t.tasks[i].end);
         }
         if (x.kind() != ts::task_kind::update) {
             continue;
         }
         CHECK(members_of(p, x) == std::vector<int>{own * replicas, own * replicas + 1});
-        groups[at(own)] += x.params().slice == 0 ? 1 : 0;
-        last[at(own)] = std::max(last[at(own)], t.tasks[i].end);
-        first[at(own)] = std::min(first[at(own)], t.tasks[i].start);
+        groups[ts::to_size(own)] += x.params().slice == 0 ? 1 : 0;
+        last[ts::to_size(own)] = std::max(last[ts::to_size(own)], t.tasks[i].end);
+        first[ts::to_size(own)] = std::min(first[ts::to_size(own)], t.tasks[i].start);
         // The first sum of a stage begins when its gradients are there.
         index_t ready = 0;
         for (std::size_t k = 0; k < i; ++k) {
@@ -143,21 +141,22 @@ TEST_CASE("HyPar-Flow: gradients of a stage are summed by its replicas alone, fr
             }
         }
         CHECK(t.tasks[i].start >= ready);
-        soonest[at(own)] = std::min(soonest[at(own)], t.tasks[i].start - ready);
+        soonest[ts::to_size(own)] = std::min(soonest[ts::to_size(own)], t.tasks[i].start - ready);
     }
     for (int i = 0; i < stages; ++i) {
         CAPTURE(i);
         int parameters = 0;
         for (int op = 0; op < g.op_count; ++op) {
-            parameters += s.ops[at(op)].stage == i ? g.ops[op].parameters.size() : 0;
+            parameters += s.ops[ts::to_size(op)].stage == i ? g.ops[op].parameters.size() : 0;
         }
-        CHECK(groups[at(i)] == parameters);     // of each parameter one
-        CHECK(first[at(i)] <= backward[at(i)]); // of the last operator's, before the first ones have gone backward
-        CHECK(last[at(i)] >= backward[at(i)]);
-        CHECK(soonest[at(i)] == 0);
+        CHECK(groups[ts::to_size(i)] == parameters); // of each parameter one
+        CHECK(first[ts::to_size(i)] <=
+              backward[ts::to_size(i)]); // of the last operator's, before the first ones have gone backward
+        CHECK(last[ts::to_size(i)] >= backward[ts::to_size(i)]);
+        CHECK(soonest[ts::to_size(i)] == 0);
         if (i > 0) { // done while the stage before still computes
-            CHECK(last[at(i)] < backward[0]);
-            CHECK(last[at(i)] < t.makespan);
+            CHECK(last[ts::to_size(i)] < backward[0]);
+            CHECK(last[ts::to_size(i)] < t.makespan);
         }
     }
     CHECK_THROWS_AS((void)ts::search::hypar_flow(g, on.class_of(0), 11, 1, 4), ts::error);

@@ -49,9 +49,8 @@ bool computes(const ts::task& t) { return t.kind() == ts::task_kind::compute; }
 bool goes_backward(const ts::task& t) { return computes(t) && t.what == ts::pass::backward; }
 /// It takes something from another device.
 bool communicates(const ts::plan& p, const ts::task& t) {
-    return t.params().parameter >= 0 && std::any_of(t.reads.begin(), t.reads.end(), [&](int r) {
-               return p.tiles[static_cast<std::size_t>(r)].device != t.device;
-           });
+    return t.params().parameter >= 0 && std::any_of(t.reads.begin(), t.reads.end(),
+                                                    [&](int r) { return p.tiles[ts::to_size(r)].device != t.device; });
 }
 
 /// The ends (or starts) of the tasks of which something holds.
@@ -168,15 +167,15 @@ TEST_CASE("servers take gradients in at their rate") {
         std::vector<index_t> work(workers, 0);
         for (const ts::task& t : r.plan.tasks) {
             if (t.kind() == ts::task_kind::update) {
-                const ts::tile& x = r.plan.tiles[static_cast<std::size_t>(t.writes[0])];
+                const ts::tile& x = r.plan.tiles[ts::to_size(t.writes[0])];
                 const auto contributions = static_cast<index_t>(t.reads.size());
                 const index_t taken = contributions * ts::slice_of(x, t).size() * 4;
-                work[static_cast<std::size_t>(t.device)] += taken * 1000 / megabytes + 1;
+                work[ts::to_size(t.device)] += taken * 1000 / megabytes + 1;
             }
         }
         for (int server = 0; server < workers; ++server) {
-            const auto lane = static_cast<std::size_t>(fast.lanes() + fast.devices() + server);
-            CHECK(r.when.lane_busy[lane] == work[static_cast<std::size_t>(server)]);
+            const auto lane = ts::to_size(fast.lanes() + fast.devices() + server);
+            CHECK(r.when.lane_busy[lane] == work[ts::to_size(server)]);
         }
     }
 }

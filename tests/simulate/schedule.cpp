@@ -28,19 +28,19 @@ sim::schedule simulate(const std::vector<sim::activity>& items, int devices, int
 std::vector<index_t> tick_by_tick(const std::vector<sim::activity>& items, int devices, int lanes) {
     const std::size_t n = items.size();
     std::vector<index_t> start(n, -1);
-    std::vector<std::vector<int>> queue(static_cast<std::size_t>(lanes));
-    std::vector<index_t> free_at(static_cast<std::size_t>(lanes), 0);
+    std::vector<std::vector<int>> queue(ts::to_size(lanes));
+    std::vector<index_t> free_at(ts::to_size(lanes), 0);
     std::vector<char> queued(n, 0);
-    std::vector<std::vector<int>> list(static_cast<std::size_t>(devices));
+    std::vector<std::vector<int>> list(ts::to_size(devices));
     for (std::size_t i = 0; i < n; ++i) {
         if (items[i].device >= 0) {
-            list[static_cast<std::size_t>(items[i].device)].push_back(static_cast<int>(i));
+            list[ts::to_size(items[i].device)].push_back(static_cast<int>(i));
         }
     }
     std::size_t started = 0;
     for (index_t now = 0; started < n; ++now) {
         const auto ended = [&](int a) {
-            const auto i = static_cast<std::size_t>(a);
+            const auto i = ts::to_size(a);
             return start[i] >= 0 && start[i] + items[i].duration <= now;
         };
         for (std::size_t i = 0; i < n; ++i) { // who becomes ready joins the queues, lower numbers first
@@ -49,14 +49,14 @@ std::vector<index_t> tick_by_tick(const std::vector<sim::activity>& items, int d
                 ready = ready && ended(before);
             }
             if (items[i].device >= 0) {
-                for (int before : list[static_cast<std::size_t>(items[i].device)]) {
+                for (int before : list[ts::to_size(items[i].device)]) {
                     ready = ready && (before >= static_cast<int>(i) || ended(before));
                 }
             }
             if (ready) {
                 queued[i] = 1;
                 for (const sim::lane_use& u : items[i].lanes) {
-                    queue[static_cast<std::size_t>(u.lane)].push_back(static_cast<int>(i));
+                    queue[ts::to_size(u.lane)].push_back(static_cast<int>(i));
                 }
             }
         }
@@ -65,7 +65,7 @@ std::vector<index_t> tick_by_tick(const std::vector<sim::activity>& items, int d
             for (std::size_t i = 0; i < n; ++i) {
                 bool go = queued[i] != 0 && start[i] < 0;
                 for (const sim::lane_use& u : items[i].lanes) {
-                    const auto l = static_cast<std::size_t>(u.lane);
+                    const auto l = ts::to_size(u.lane);
                     go = go && !queue[l].empty() && queue[l].front() == static_cast<int>(i) && free_at[l] <= now;
                 }
                 if (go) {
@@ -73,7 +73,7 @@ std::vector<index_t> tick_by_tick(const std::vector<sim::activity>& items, int d
                     ++started;
                     again = true;
                     for (const sim::lane_use& u : items[i].lanes) {
-                        const auto l = static_cast<std::size_t>(u.lane);
+                        const auto l = ts::to_size(u.lane);
                         queue[l].erase(queue[l].begin());
                         free_at[l] = now + u.busy;
                     }
@@ -187,16 +187,16 @@ TEST_CASE("schedule: of activities with priorities that wait for a lane the most
         const sim::schedule s = simulate(all, 0, lanes);
         // By definition: letting time pass, whatever is ready and finds its lanes free starts, the most urgent first.
         std::vector<index_t> start(all.size(), -1);
-        std::vector<index_t> free_at(static_cast<std::size_t>(lanes), 0);
-        std::size_t left = static_cast<std::size_t>(count);
+        std::vector<index_t> free_at(ts::to_size(lanes), 0);
+        std::size_t left = ts::to_size(count);
         for (index_t now = 0; left > 0; ++now) {
             for (bool again = true; again;) {
                 again = false;
                 std::size_t best = 0;
-                for (std::size_t i = static_cast<std::size_t>(count); i < all.size(); ++i) {
-                    bool can = start[i] < 0 && all[i - static_cast<std::size_t>(count)].duration <= now;
+                for (std::size_t i = ts::to_size(count); i < all.size(); ++i) {
+                    bool can = start[i] < 0 && all[i - ts::to_size(count)].duration <= now;
                     for (const sim::lane_use& u : all[i].lanes) {
-                        can = can && free_at[static_cast<std::size_t>(u.lane)] <= now;
+                        can = can && free_at[ts::to_size(u.lane)] <= now;
                     }
                     best = can && (best == 0 || all[i].priority < all[best].priority) ? i : best;
                 }
@@ -205,17 +205,17 @@ TEST_CASE("schedule: of activities with priorities that wait for a lane the most
                     start[best] = now;
                     --left;
                     for (const sim::lane_use& u : all[best].lanes) {
-                        free_at[static_cast<std::size_t>(u.lane)] = now + u.busy;
+                        free_at[ts::to_size(u.lane)] = now + u.busy;
                     }
                 }
             }
         }
-        for (std::size_t i = static_cast<std::size_t>(count); i < all.size(); ++i) {
+        for (std::size_t i = ts::to_size(count); i < all.size(); ++i) {
             if (lanes == 1) { // with several lanes one that waits for two may lose its turn either way
                 REQUIRE(s.start[i] == start[i]);
             }
             REQUIRE(s.start[i] >= s.ready[i]);
-            for (std::size_t j = static_cast<std::size_t>(count); j < i; ++j) {
+            for (std::size_t j = ts::to_size(count); j < i; ++j) {
                 for (const sim::lane_use& u : all[i].lanes) {
                     for (const sim::lane_use& v : all[j].lanes) {
                         const bool apart = s.end[i] <= s.start[j] || s.end[j] <= s.start[i];

@@ -57,11 +57,10 @@ TEST_CASE("simulate: one device takes the sum of its tasks' times, whether it co
         for (const ts::task& x : p.tasks) {
             REQUIRE(x.kind() != ts::task_kind::reduce);
             // Inputs are copied from the caller's memory: read and written once.
-            const index_t input =
-                x.kind() == ts::task_kind::copy
-                    ? 2 * p.tiles[static_cast<std::size_t>(x.writes[0])].elements * 4 * 1000 * 100 / (1000 * 75) + 1 +
-                          (in_turn ? 50 : 0)
-                    : own_time(g.view(), p, x, on);
+            const index_t input = x.kind() == ts::task_kind::copy
+                                      ? 2 * p.tiles[ts::to_size(x.writes[0])].elements * 4 * 1000 * 100 / (1000 * 75) +
+                                            1 + (in_turn ? 50 : 0)
+                                      : own_time(g.view(), p, x, on);
             sum += input;
             copies += x.kind() == ts::task_kind::copy ? input : 0;
             starts += x.kind() == ts::task_kind::update ? 50 : 0;
@@ -70,7 +69,8 @@ TEST_CASE("simulate: one device takes the sum of its tasks' times, whether it co
         CHECK(t.device_busy[0] == (in_turn ? sum : compute + copies));
         if (in_turn) {
             CHECK(t.makespan == sum);
-            // updates share the engine with the computation; only that they start hides behind it, but for the last two's
+            // updates share the engine with the computation; only that they start hides behind it, but for the last
+            // two's
         } else {
             CHECK(t.makespan > sum - starts);
             CHECK(t.makespan <= sum - starts + 2 * 50);
@@ -95,10 +95,9 @@ TEST_CASE("simulate: two devices and one link, layer by layer") {
          p.tasks) { // updates are hidden but the last, those of the first layer, and the second one's start among them
         if (x.kind() == ts::task_kind::compute) {
             expected += own_time(g.view(), p, x, on);
-        } else if (x.kind() == ts::task_kind::copy && p.tiles[static_cast<std::size_t>(x.reads[0])].device >= 0) {
+        } else if (x.kind() == ts::task_kind::copy && p.tiles[ts::to_size(x.reads[0])].device >= 0) {
             const index_t wire = 30 + (4 * 8 * 4 * 1000 + 1) / 500;
-            CHECK(t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].end -
-                      t.tasks[static_cast<std::size_t>(&x - p.tasks.data())].start ==
+            CHECK(t.tasks[ts::to_size(&x - p.tasks.data())].end - t.tasks[ts::to_size(&x - p.tasks.data())].start ==
                   wire);
             expected += wire;
             ++sent;
@@ -108,8 +107,7 @@ TEST_CASE("simulate: two devices and one link, layer by layer") {
     index_t inputs = 0; // uploads take their places in the devices' lists
     index_t last_update = 0;
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-        if (p.tasks[i].kind() == ts::task_kind::copy &&
-            p.tiles[static_cast<std::size_t>(p.tasks[i].reads[0])].device < 0) {
+        if (p.tasks[i].kind() == ts::task_kind::copy && p.tiles[ts::to_size(p.tasks[i].reads[0])].device < 0) {
             inputs += t.tasks[i].end - t.tasks[i].start;
         }
         last_update = p.tasks[i].kind() == ts::task_kind::update ? std::max(last_update, t.tasks[i].end) : last_update;
@@ -136,7 +134,7 @@ TEST_CASE("simulate: data parallelism on two devices shares every gradient by tw
             continue;
         }
         ++groups;
-        const index_t bytes = p.tiles[static_cast<std::size_t>(x.writes[0])].elements * 4;
+        const index_t bytes = p.tiles[ts::to_size(x.writes[0])].elements * 4;
         const index_t half = 30 + bytes * 1000 / (2 * 500); // one round of half of the bytes, both directions at once
         const index_t own = 50 + 3 * (bytes / 2) * 1000 * 100 / (1000 * 75) + 1;
         CHECK(t.tasks[i].end - t.tasks[i].start >= 2 * half + own - 2);
@@ -146,7 +144,7 @@ TEST_CASE("simulate: data parallelism on two devices shares every gradient by tw
     // The head's first gradient finds the link idle.
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         if (p.tasks[i].kind() == ts::task_kind::update) {
-            const index_t bytes = p.tiles[static_cast<std::size_t>(p.tasks[i].writes[0])].elements * 4;
+            const index_t bytes = p.tiles[ts::to_size(p.tasks[i].writes[0])].elements * 4;
             const index_t half = 30 + bytes * 1000 / (2 * 500);
             const index_t own = 50 + 3 * (bytes / 2) * 1000 * 100 / (1000 * 75) + 1;
             index_t longest = 0; // of the engine's tasks: the update may wait for one
@@ -178,12 +176,12 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             index_t before = 0;
             const ts::task* previous = nullptr;
             for (int i : list) {
-                const ts::task& task = p.tasks[static_cast<std::size_t>(i)];
+                const ts::task& task = p.tasks[ts::to_size(i)];
                 const bool in_turn =
                     host || !ts::runs_on_side_stream(p.tiles, task) || task.stream == ts::task_stream::communication;
                 const bool one_group =
                     previous != nullptr && task.params().slices > 1 && previous->writes == task.writes;
-                const sim::task_span& span = t.tasks[static_cast<std::size_t>(i)];
+                const sim::task_span& span = t.tasks[ts::to_size(i)];
                 REQUIRE(span.end > span.start);
                 REQUIRE((!in_turn || one_group || span.start >= before));
                 before = in_turn ? span.end : before;
@@ -198,8 +196,8 @@ TEST_CASE("simulate: random strategies keep the order of the plan") {
             std::vector<ts::access> earlier;
             ts::accesses_of(p, p.tasks[i], mine);
             for (const ts::wait_for& w : p.tasks[i].waits) { // threads also wait where memory is used again
-                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
-                REQUIRE((!host || t.tasks[static_cast<std::size_t>(other)].end <= t.tasks[i].start));
+                const int other = p.order[ts::to_size(w.list)][ts::to_size(w.count - 1)];
+                REQUIRE((!host || t.tasks[ts::to_size(other)].end <= t.tasks[i].start));
             }
             for (std::size_t j = 0; j < i; ++j) {
                 ts::accesses_of(p, p.tasks[j], earlier);
@@ -232,17 +230,19 @@ TEST_CASE("simulate: what a GPU sums, updates and copies beside its computation 
         const sim::timeline t = sim::simulate(g.view(), p, on);
         for (int d = 0; d < 4; ++d) {
             const int engine = on.lanes() + d;
-            const index_t side = t.lane_busy[static_cast<std::size_t>(engine)];
-            CHECK(t.makespan >= t.device_busy[static_cast<std::size_t>(d)] + side);
+            const index_t side = t.lane_busy[ts::to_size(engine)];
+            CHECK(t.makespan >= t.device_busy[ts::to_size(d)] + side);
             beside += side;
             std::vector<ts::interval> taken; // stretches of the engine, by list and beside: none overlap
             for (std::size_t i = 0; i < what.items.size(); ++i) {
                 const sim::activity& a = what.items[i];
-                const ts::task& first = p.tasks[static_cast<std::size_t>(what.tasks[i].first)];
+                const ts::task& first = p.tasks[ts::to_size(what.tasks[i].first)];
                 bool has = false;
                 for (const sim::lane_use& u : a.lanes) {
                     has = has || u.lane == engine;
-                    u.lane == engine ? taken.push_back({when.start[i], when.start[i] + u.busy}) : void();
+                    if (u.lane == engine) {
+                        taken.push_back({when.start[i], when.start[i] + u.busy});
+                    }
                     updates += u.lane == engine && first.kind() == ts::task_kind::update ? 1 : 0;
                 }
                 REQUIRE((has || a.device != d));
@@ -339,8 +339,8 @@ TEST_CASE("simulate: one part of a machine stands for all: as long by collective
                 const int near = d < devices ? out.lanes.size() : out.lanes.size() / 2; // this side of the switch
                 for (int k = 0; k < near; ++k) {
                     for (const int lane : {out.lanes[k], in.lanes[in.lanes.size() - 1 - k]}) {
-                        const index_t all = whole.lane_busy[static_cast<std::size_t>(lane)];
-                        const index_t mine = part.lane_busy[static_cast<std::size_t>(lane)];
+                        const index_t all = whole.lane_busy[ts::to_size(lane)];
+                        const index_t mine = part.lane_busy[ts::to_size(lane)];
                         CAPTURE(d);
                         CAPTURE(lane);
                         CAPTURE(all);
@@ -365,7 +365,7 @@ TEST_CASE("simulate: a profile looks a task up by the elements that it works on"
                 CHECK(s.extent[l] == t.compute().ranges[l].size());
             }
         } else if (t.kind() == ts::task_kind::update) {
-            const index_t all = g.parameters[static_cast<std::size_t>(t.params().parameter)].extents.volume();
+            const index_t all = g.parameters[ts::to_size(t.params().parameter)].extents.volume();
             const index_t mine = (t.params().slice + 1) * all / 3 - t.params().slice * all / 3; // its slice of three
             CHECK(s.extent[0] == mine);
             CHECK(s.extent[1] == 0);

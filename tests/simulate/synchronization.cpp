@@ -28,8 +28,6 @@ using test_support::data_parallel;
 using test_support::small_policies;
 using ts::index_t;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 struct l1 : ts::linear<24> {};
 struct l2 : ts::linear<36> {};
 struct l3 : ts::linear<12> {};
@@ -45,20 +43,20 @@ ts::plan planned(const ts::graph_view& g, const ts::strategy& s, int devices,
 
 /// Bytes that every device sends to others.
 std::vector<index_t> sent(const ts::plan& p) {
-    std::vector<index_t> bytes(at(p.devices), 0);
+    std::vector<index_t> bytes(ts::to_size(p.devices), 0);
     index_t total = 0;
     for (const ts::task& t : p.tasks) {
         for (const int r : t.reads) {
             const index_t n = ts::detail::bytes_across(p, t, r, false);
             total += n;
             if (n > 0) {
-                bytes[at(p.tiles[at(r)].device)] += n;
+                bytes[ts::to_size(p.tiles[ts::to_size(r)].device)] += n;
             }
         }
         for (const int w : t.writes) {
             const index_t n = ts::detail::bytes_across(p, t, w, true);
             total += n;
-            bytes[at(t.device)] += n;
+            bytes[ts::to_size(t.device)] += n;
         }
     }
     CHECK(total == p.moved_bytes);
@@ -173,7 +171,7 @@ TEST_CASE("ZeRO: what each worker keeps of Psi parameters, Adam's state 8 Psi by
     const auto held = [](const ts::plan& p, int device) { // bytes of gradients when the last backward task ends
         int last = 0;
         for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
-            last = p.tasks[at(i)].kind() == ts::task_kind::compute ? i : last;
+            last = p.tasks[ts::to_size(i)].kind() == ts::task_kind::compute ? i : last;
         }
         const auto live = ts::detail::lifetimes(p);
         index_t bytes = 0;
@@ -278,7 +276,7 @@ TEST_CASE("buckets of ResNet-50's gradients: PyTorch's sizes give five") {
         index_t bytes = 0;
         for (const ts::gradient_slice& x : m.slices) {
             CHECK(x.slices == 1);
-            bytes += 4 * sizes[at(x.parameter)];
+            bytes += 4 * sizes[ts::to_size(x.parameter)];
         }
         found.emplace_back(m.slices.size(), bytes);
     }
@@ -382,14 +380,14 @@ TEST_CASE("tampered plans of every policy are refused") {
         s.steps_per_plan = 2;
         const ts::plan good = planned(g.view(), s, n, ts::sgd{});
         for (int i = 0; i < static_cast<int>(good.tasks.size()); ++i) {
-            const ts::task& t = good.tasks[at(i)];
+            const ts::task& t = good.tasks[ts::to_size(i)];
             const bool syncs = t.params().parameter >= 0;
             if (!syncs) {
                 continue;
             }
             for (int how = 0; how < 4; ++how) {
                 ts::plan p = good;
-                ts::task& x = p.tasks[at(i)];
+                ts::task& x = p.tasks[ts::to_size(i)];
                 if (how == 0) { // reads something twice
                     x.reads.push_back(x.reads[0]);
                 } else if (how == 1 && x.reads.size() > 1) { // forgets something
@@ -424,16 +422,16 @@ TEST_CASE(
     test_support::coverage seen;
     index_t tasks = 0;
     for (int i = 0; i < count; ++i) {
-        const ts::graph_view g = networks[at(i) % networks.size()].view();
+        const ts::graph_view g = networks[ts::to_size(i) % networks.size()].view();
         const int devices = 1 + i % 5;
         test_support::pipeline_case c =
             test_support::random_pipeline(g, devices, 500 + static_cast<std::uint64_t>(i), seen);
         const auto policies = small_policies(g, devices);
-        c.how.sync = policies[at(i / 2) % policies.size()].second;
+        c.how.sync = policies[ts::to_size(i / 2) % policies.size()].second;
         c.how.steps_per_plan = 1 + i % 3;
         c.how.overlap = i % 2 == 0;
         CAPTURE(i);
-        CAPTURE(policies[at(i / 2) % policies.size()].first);
+        CAPTURE(policies[ts::to_size(i / 2) % policies.size()].first);
         CAPTURE(c.schedule);
         const ts::optimizer how(ts::sgd{.momentum = 0.9F}, i % 4 == 3 ? 1.0F : 0.0F);
         ts::plan p;

@@ -50,23 +50,22 @@ std::vector<sim::task_span> walked(const ts::plan& p, const std::vector<sim::thr
     std::size_t done = 0;
     for (index_t now = 0; done < p.tasks.size() && now < 10'000'000; ++now) {
         for (std::size_t l = 0; l < busy.size(); ++l) {
-            if (busy[l] >= 0 &&
-                now == span[static_cast<std::size_t>(busy[l])].start + times[static_cast<std::size_t>(busy[l])].alone) {
-                span[static_cast<std::size_t>(busy[l])].end = free[l] = now;
+            if (busy[l] >= 0 && now == span[ts::to_size(busy[l])].start + times[ts::to_size(busy[l])].alone) {
+                span[ts::to_size(busy[l])].end = free[l] = now;
                 busy[l] = -1;
                 ++done;
             }
         }
         const auto may_start = [&](int which, std::size_t list) { // a task that has not ended ends at 0
-            const ts::task& t = p.tasks[static_cast<std::size_t>(which)];
+            const ts::task& t = p.tasks[ts::to_size(which)];
             std::vector<int> before = t.after;
             for (const ts::wait_for& w : t.waits) {
-                const std::vector<int>& other = p.order[static_cast<std::size_t>(w.list)];
+                const std::vector<int>& other = p.order[ts::to_size(w.list)];
                 before.insert(before.end(), other.begin(), other.begin() + w.count);
             }
             bool may = now >= free[list] + costs.dispatch;
             for (const int b : before) {
-                const index_t end = span[static_cast<std::size_t>(b)].end;
+                const index_t end = span[ts::to_size(b)].end;
                 may = may && end > 0 && (end <= free[list] || now >= end + costs.notice);
             }
             return may;
@@ -74,8 +73,8 @@ std::vector<sim::task_span> walked(const ts::plan& p, const std::vector<sim::thr
         for (std::size_t l = 0; l < busy.size(); ++l) {
             int best = -1;
             for (const int t : left[l]) {
-                const bool more_urgent = best < 0 || p.tasks[static_cast<std::size_t>(t)].priority <
-                                                         p.tasks[static_cast<std::size_t>(best)].priority;
+                const bool more_urgent =
+                    best < 0 || p.tasks[ts::to_size(t)].priority < p.tasks[ts::to_size(best)].priority;
                 best = more_urgent && may_start(t, l) ? t : best;
                 if (!p.is_queue(static_cast<int>(l))) {
                     break;
@@ -83,7 +82,7 @@ std::vector<sim::task_span> walked(const ts::plan& p, const std::vector<sim::thr
             }
             if (busy[l] < 0 && best >= 0) {
                 busy[l] = best;
-                span[static_cast<std::size_t>(best)].start = now;
+                span[ts::to_size(best)].start = now;
                 left[l].erase(std::find(left[l].begin(), left[l].end(), best));
             }
         }
@@ -114,11 +113,11 @@ TEST_CASE("threads: where nothing presses, tasks start when their device and wha
         free[0] = costs.late;
         index_t last = 0;
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const auto d = static_cast<std::size_t>(p.list_of(p.tasks[i]));
+            const auto d = ts::to_size(p.list_of(p.tasks[i]));
             index_t start = free[d] + costs.dispatch;
             for (const ts::wait_for& w : p.tasks[i].waits) {
-                const int other = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
-                const index_t done = end[static_cast<std::size_t>(other)];
+                const int other = p.order[ts::to_size(w.list)][ts::to_size(w.count - 1)];
+                const index_t done = end[ts::to_size(other)];
                 start = done > free[d] ? std::max(start, done + costs.notice) : start;
             }
             REQUIRE(t.tasks[i].start == start);
@@ -156,7 +155,7 @@ TEST_CASE("threads: queues start what may start, the most urgent first") {
         CHECK(t.makespan == last + costs.step);
         for (std::size_t l = 0; l < p.order.size(); ++l) {
             for (std::size_t k = 1; k < p.order[l].size(); ++k) {
-                const auto task = [&](std::size_t at) { return static_cast<std::size_t>(p.order[l][at]); };
+                const auto task = [&](std::size_t at) { return ts::to_size(p.order[l][at]); };
                 overtaken += t.tasks[task(k)].start < t.tasks[task(k - 1)].start ? 1 : 0;
             }
         }
@@ -235,7 +234,7 @@ TEST_CASE("reuse: distances and holders are those of a brute-force walk over eve
         std::map<word, std::vector<std::size_t>> uses;
         const auto words = [&](const ts::access& a) {
             std::vector<word> all;
-            const ts::tile& t = p.tiles[static_cast<std::size_t>(a.tile)];
+            const ts::tile& t = p.tiles[ts::to_size(a.tile)];
             const int space = t.device < 0 ? 100 + t.tensor : 2 * t.device + (ts::is_persistent(t.kind) ? 1 : 0);
             const index_t start = t.device < 0 ? 0 : t.offset;
             const bool state = t.kind == ts::tile_kind::optimizer_state;
@@ -318,20 +317,20 @@ TEST_CASE("isolate: a task alone keeps all that it is, in memory where no two ti
     CHECK_THROWS_AS((void)ts::isolate(p, static_cast<int>(p.tasks.size())), ts::error);
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         const ts::plan q = ts::isolate(p, i);
-        const ts::task& t = p.tasks[static_cast<std::size_t>(i)];
+        const ts::task& t = p.tasks[ts::to_size(i)];
         REQUIRE(q.tasks.size() == 1);
         ts::accesses_of(p, t, before);
         ts::accesses_of(q, q.tasks[0], after);
         REQUIRE(before.size() == after.size());
         for (std::size_t k = 0; k < before.size(); ++k) {
-            const ts::tile& a = p.tiles[static_cast<std::size_t>(before[k].tile)];
-            const ts::tile& b = q.tiles[static_cast<std::size_t>(after[k].tile)];
+            const ts::tile& a = p.tiles[ts::to_size(before[k].tile)];
+            const ts::tile& b = q.tiles[ts::to_size(after[k].tile)];
             CHECK(a.region == b.region);
             CHECK(a.kind == b.kind);
             CHECK(a.device == b.device);
             CHECK(before[k].elements == after[k].elements);
             for (std::size_t l = 0; l < k; ++l) {
-                const ts::tile& c = q.tiles[static_cast<std::size_t>(after[l].tile)];
+                const ts::tile& c = q.tiles[ts::to_size(after[l].tile)];
                 const bool same_arena =
                     b.device >= 0 && c.device == b.device && ts::is_persistent(b.kind) == ts::is_persistent(c.kind);
                 if (after[l].tile != after[k].tile && same_arena) {

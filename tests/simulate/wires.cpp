@@ -43,7 +43,7 @@ ts::cluster with_trunk(int parts) {
 ts::strategy mixed(const ts::graph_view& g, int parts) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        ts::configuration& c = s.ops[ts::to_size(op)];
         const bool linear = op % 2 == 0;
         c.degree[0] = linear ? parts : 2 * parts;
         c.degree[1] = linear ? 2 : 1;
@@ -77,15 +77,15 @@ TEST_CASE("copies within one part of a machine keep a lane that other parts shar
             const ts::route r = on.between(from, 1 - from);
             REQUIRE(r.lanes.size() == 3);
             for (const int lane : r.lanes) {
-                const index_t wanted = whole.lane_busy[static_cast<std::size_t>(lane)];
-                const index_t found = part.lane_busy[static_cast<std::size_t>(lane)];
+                const index_t wanted = whole.lane_busy[ts::to_size(lane)];
+                const index_t found = part.lane_busy[ts::to_size(lane)];
                 CAPTURE(parts);
                 CAPTURE(lane);
                 CAPTURE(wanted);
                 CAPTURE(found);
                 CHECK(std::abs(found - wanted) <= wanted / 500);
             }
-            busy += part.lane_busy[static_cast<std::size_t>(r.lanes[1])];
+            busy += part.lane_busy[ts::to_size(r.lanes[1])];
         }
         const index_t wire = all.moved_bytes * 1000 / 100; // ns, each byte over the trunk
         CHECK(std::abs(busy - wire) <= wire / 500);

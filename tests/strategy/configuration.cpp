@@ -28,7 +28,7 @@ TEST_CASE("shards cover every point of the iteration space once for every part a
         const ts::graph_view g = net.view();
         const ts::strategy s = test_support::random_strategy(g, 1 + static_cast<int>(seed % 8), seed, seen);
         for (int op = 0; op < g.op_count; ++op) {
-            const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+            const ts::configuration& c = s.ops[ts::to_size(op)];
             const ts::description d = g.describe(op);
             ts::index_t total = 0;
             ts::index_t space = 1;
@@ -54,7 +54,7 @@ TEST_CASE("shards cover every point of the iteration space once for every part a
                     key.push_back(x.index[l]);
                     CHECK(x.ranges[l] == ts::range_of(c, s.pool.data(), d, l, x.index[l]));
                 }
-                CHECK(x.device == s.pool[static_cast<std::size_t>(c.devices + i)]);
+                CHECK(x.device == s.pool[ts::to_size(c.devices + i)]);
                 keys.insert(key);
                 total += points;
             }
@@ -91,7 +91,7 @@ TEST_CASE("the layout of an operand counts what its shards hold") {
         const ts::graph_view g = networks[seed % 3].view();
         const ts::strategy s = test_support::random_strategy(g, 1 + static_cast<int>(seed % 8), seed, seen);
         for (int op = 0; op < g.op_count; ++op) {
-            const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+            const ts::configuration& c = s.ops[ts::to_size(op)];
             const ts::description d = g.describe(op);
             for (int o = 0; o < d.operands.size(); ++o) {
                 if (d.operands[o].kind == ts::operand_kind::intermediate) {

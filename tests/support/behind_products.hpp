@@ -16,7 +16,7 @@ inline ts::graph graph_behind_products(const tests::op_case& c) {
     const int count = static_cast<int>(tensors_read(c));
     const ts::description d = c.describe();
     for (int i = 0; i < count; ++i) {
-        const ts::shape& x = c.inputs[static_cast<std::size_t>(i)];
+        const ts::shape& x = c.inputs[ts::to_size(i)];
         const ts::element type = d.operands[d.find_operand(ts::operand_kind::input, i)].type;
         const int in = b.add_input(x, type, "input");
         if (type != ts::element::f32) { // integers are read as they are

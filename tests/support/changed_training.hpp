@@ -145,12 +145,12 @@ inline std::string change_at_random(training& t, random& pick) {
     }
     if (kind == 2) {
         const std::vector<changed_field>& all = changed_fields();
-        all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))].apply(t.how);
+        all[ts::to_size(pick(static_cast<int>(all.size())))].apply(t.how);
         return "strategy.";
     }
     if (kind == 3) {
         const int p = pick(t.network.view().parameter_count);
-        ts::parameter_node& n = t.network.parameters[static_cast<std::size_t>(p)];
+        ts::parameter_node& n = t.network.parameters[ts::to_size(p)];
         const std::string name = "network." + paths.parameter(p);
         switch (pick(5)) {
         case 0:
@@ -171,7 +171,7 @@ inline std::string change_at_random(training& t, random& pick) {
         }
     }
     const int op = pick(t.network.view().op_count);
-    ts::op_node& o = t.network.ops[static_cast<std::size_t>(op)];
+    ts::op_node& o = t.network.ops[ts::to_size(op)];
     const std::string name = "network." + paths.op(op);
     if (kind == 4) { // an attribute of its own
         const ts::attribute_list* const list = ts::record_of(o.attributes).own;

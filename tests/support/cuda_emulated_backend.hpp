@@ -8,13 +8,14 @@
 #include "tessera/execute/session.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace test_support {
 
 class emulated_backend {
 public:
     emulated_backend(const ts::optimizer& update, std::vector<int> gpus, bool fuse = true)
-        : options_{static_cast<std::vector<int>&&>(gpus), update, fuse} {
+        : options_{std::move(gpus), update, fuse} {
         algorithms_.set_product_workspace(65536); // arenas of a size that the processor clears quickly
     }
 
@@ -34,7 +35,7 @@ public:
     }
     std::vector<ts::row_leader> leaders(const ts::tile& t, const std::byte* from) const {
         const ts::cuda::kernel_launch k = ts::cuda::leaders_launch(t);
-        std::vector<ts::row_leader> found(static_cast<std::size_t>(k.blocks));
+        std::vector<ts::row_leader> found(ts::to_size(k.blocks));
         cuda_emulation::launch(k.which, k.type, static_cast<unsigned>(k.blocks), static_cast<unsigned>(k.threads),
                                {{const_cast<std::byte*>(from), found.data()}, k.numbers});
         copied += static_cast<ts::index_t>(found.size() * sizeof(ts::row_leader));

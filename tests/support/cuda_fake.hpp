@@ -680,7 +680,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     if (cuda_fake::fails("cublasLtMatmul")) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    const auto proposal = static_cast<std::size_t>(algorithm->data[0]);
+    const auto proposal = tessera::to_size(algorithm->data[0]);
     if (const double more = cuda_fake::here().proposal_costs.at(proposal); more > 0) {
         (void)cuda_fake::put(
             s, [] {}, more);
@@ -772,7 +772,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* made, int n, const int* devices) {
     all->devices.assign(devices, devices + n);
     const char* nvls = std::getenv("NCCL_NVLS_ENABLE");
     all->sums_in_switches = nvls == nullptr || std::string(nvls) != "0";
-    if (std::set<int>(devices, devices + n).size() != static_cast<std::size_t>(n)) {
+    if (std::set<int>(devices, devices + n).size() != tessera::to_size(n)) {
         return ncclInvalidUsage; // a GPU twice
     }
     for (int r = 0; r < n; ++r) {
@@ -804,7 +804,7 @@ ncclResult_t ncclCommCount(const ncclComm_t c, int* count) {
 ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
     auto* from = reinterpret_cast<cuda_fake::communicator*>(c);
     if (cuda_fake::group_depth == 0 || config == nullptr || config->splitShare != 1 ||
-        from->all->devices[static_cast<std::size_t>(from->rank)] != cuda_fake::current_device) {
+        from->all->devices[tessera::to_size(from->rank)] != cuda_fake::current_device) {
         return ncclInvalidUsage;
     }
     cuda_fake::group_splits.push_back({from, color, key, made, cuda_fake::current_device});
@@ -824,7 +824,9 @@ ncclResult_t ncclCommAbort(ncclComm_t c) {
     auto* gone = reinterpret_cast<cuda_fake::communicator*>(c);
     cuda_fake::here().connecting.erase(gone);
     gone->all->aborted = true;
-    gone->all->post != nullptr ? gone->all->post->lose_name() : void();
+    if (gone->all->post != nullptr) {
+        gone->all->post->lose_name();
+    }
     cuda_fake::here().ended.emplace_back(gone);
     return ncclSuccess;
 }

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace cuda_fake {
 
@@ -196,7 +197,7 @@ inline void graph::run(test_support::random& pick) const {
                 ready.push_back(s);
             }
         }
-        std::deque<entry>& q = queues[ready.at(static_cast<std::size_t>(pick(static_cast<int>(ready.size()))))];
+        std::deque<entry>& q = queues[ready.at(ts::to_size(pick(static_cast<int>(ready.size()))))];
         if (q.front().work) {
             q.front().work();
         }
@@ -216,7 +217,7 @@ inline double cost_of(const ts::cuda::call& c) {
     const bool memory =
         std::holds_alternative<ts::cuda::memory_clear>(c.body) || std::holds_alternative<ts::cuda::memory_copy>(c.body);
     return k != nullptr ? cost_of_kernel(static_cast<unsigned>(k->blocks))
-           : memory     ? cost_of_memory(static_cast<std::size_t>(c.memory.back().bytes))
+           : memory     ? cost_of_memory(ts::to_size(c.memory.back().bytes))
                         : cost_of_vendor(c.body.index());
 }
 
@@ -274,7 +275,7 @@ inline bool drain(stream* until) {
         if (ready.empty()) {
             return false;
         }
-        run_one(*ready[static_cast<std::size_t>(here().pick(static_cast<int>(ready.size())))]);
+        run_one(*ready[ts::to_size(here().pick(static_cast<int>(ready.size())))]);
     }
     return true;
 }
@@ -307,7 +308,7 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) 
         return cudaErrorInvalidResourceHandle;
     }
     entry e;
-    e.work = static_cast<std::function<void()>&&>(work);
+    e.work = std::move(work);
     e.cost = cost;
     if (capturing != nullptr) {
         if (!capturing->has(to)) {
@@ -316,7 +317,7 @@ inline cudaError_t put(cudaStream_t s, std::function<void()> work, double cost) 
         capturing->entries.push_back({to, e});
         return cudaSuccess;
     }
-    to->queue.push_back(static_cast<entry&&>(e));
+    to->queue.push_back(std::move(e));
     return cudaSuccess;
 }
 
@@ -451,7 +452,7 @@ cudnnStatus_t find_algorithms(cudnnConvolutionDescriptor_t how, int most, int* c
 /// In the order of the ranks, unless switches add up.
 inline std::vector<exchange_call> in_order_of_sums(std::vector<exchange_call> calls) {
     for (std::size_t i = calls.size(); i > 1 && calls[0].owner->all->sums_in_switches; --i) {
-        std::swap(calls[i - 1], calls[static_cast<std::size_t>(here().pick(static_cast<int>(i)))]);
+        std::swap(calls[i - 1], calls[ts::to_size(here().pick(static_cast<int>(i)))]);
     }
     return calls;
 }
@@ -485,7 +486,7 @@ inline void collect(const std::vector<exchange_call>& calls) {
         for (const exchange_call& r : calls) {
             std::vector<float> sum(count, 0.0F);
             for (const exchange_call& m : in_order_of_sums(calls)) {
-                const auto* from = static_cast<const float*>(m.from) + static_cast<std::size_t>(r.owner->rank) * count;
+                const auto* from = static_cast<const float*>(m.from) + ts::to_size(r.owner->rank) * count;
                 for (std::size_t i = 0; i < count; ++i) {
                     sum[i] += from[i];
                 }
@@ -500,20 +501,19 @@ inline void collect(const std::vector<exchange_call>& calls) {
     } else if (calls[0].what == kind::all_gather) {
         for (std::size_t a = 0; a < n; ++a) {
             for (std::size_t b = 0; b < n; ++b) {
-                auto* to = static_cast<std::byte*>(calls[b].to) +
-                           static_cast<std::size_t>(calls[a].owner->rank) * calls[a].bytes;
+                auto* to = static_cast<std::byte*>(calls[b].to) + ts::to_size(calls[a].owner->rank) * calls[a].bytes;
                 std::memmove(to, calls[a].from, calls[a].bytes);
             }
         }
     } else if (calls[0].what == kind::broadcast) {
-        const void* from = calls[static_cast<std::size_t>(calls[0].peer)].from;
+        const void* from = calls[ts::to_size(calls[0].peer)].from;
         for (const exchange_call& c : calls) {
             std::memmove(c.to, from, c.bytes);
         }
     } else if (calls[0].what == kind::reduce) {
         std::vector<exchange_call> root{calls};
         for (exchange_call& c : root) { // the sum is the root's alone
-            c.to = calls[static_cast<std::size_t>(calls[0].peer)].to;
+            c.to = calls[ts::to_size(calls[0].peer)].to;
         }
         all_reduce<float>(root);
     }
@@ -584,7 +584,7 @@ private:
         letter* text;
     };
 
-    bool is_elsewhere(int rank) const { return whole_->devices[static_cast<std::size_t>(rank)] < 0; }
+    bool is_elsewhere(int rank) const { return whole_->devices[ts::to_size(rank)] < 0; }
     exchange_call from_other(const exchange_call& like, int rank, kind what) {
         strangers_.push_back(std::make_unique<communicator>(communicator{whole_, rank, {}}));
         exchange_call c = like;
@@ -603,7 +603,9 @@ private:
         for (const exchange_call& c : own) {
             const int mine = c.owner->rank;
             if (c.what == kind::send) {
-                is_elsewhere(c.peer) ? void(mail_.send(whole_->post->ring(mine, c.peer), 1, c.from, c.bytes)) : void();
+                if (is_elsewhere(c.peer)) {
+                    mail_.send(whole_->post->ring(mine, c.peer), 1, c.from, c.bytes);
+                }
                 continue;
             }
             if (c.what == kind::receive) {
@@ -616,7 +618,7 @@ private:
                 continue;
             }
             first = first < 0 ? mine : first;
-            const std::size_t bytes = c.bytes * (c.what == kind::reduce_scatter ? static_cast<std::size_t>(ranks) : 1);
+            const std::size_t bytes = c.bytes * (c.what == kind::reduce_scatter ? ts::to_size(ranks) : 1);
             const auto code = 2 + static_cast<std::uint64_t>(c.what);
             for (int r = 0; r < ranks; ++r) {
                 if (!is_elsewhere(r)) {
@@ -626,7 +628,7 @@ private:
                 letter& text = mail_.receive(whole_->post->ring(r, mine), code, bytes); // each sends to each
                 if (mine == first) {
                     others_.push_back({all_.size(), &text});
-                    scraps_.emplace_back(c.bytes * static_cast<std::size_t>(ranks));
+                    scraps_.emplace_back(c.bytes * ts::to_size(ranks));
                     exchange_call other = from_other(c, r, c.what);
                     other.to = scraps_.back().data();
                     all_.push_back(other);
@@ -652,14 +654,14 @@ inline communicator* come_into(const std::string& name, int ranks, int rank) {
     auto all = here().joined[name].lock();
     if (all == nullptr) {
         all = std::make_shared<clique>();
-        all->devices.assign(static_cast<std::size_t>(ranks), -1);
+        all->devices.assign(ts::to_size(ranks), -1);
         const char* nvls = std::getenv("NCCL_NVLS_ENABLE");
         all->sums_in_switches = nvls == nullptr || std::string(nvls) != "0";
         all->post = std::make_unique<segment>(name, ranks);
         here().joined[name] = all;
         ++here().cliques;
     }
-    all->devices[static_cast<std::size_t>(rank)] = current_device;
+    all->devices[ts::to_size(rank)] = current_device;
     all->post->arrive();
     auto* made = new communicator{all, rank, {}};
     made->under_way = [post = all->post.get()] {
@@ -753,7 +755,7 @@ inline ncclResult_t split(std::vector<split_call> calls) {
             continue;
         }
         *c.made = reinterpret_cast<ncclComm_t>(new communicator{part, static_cast<int>(part->devices.size()), {}});
-        part->devices.push_back(whole.devices[static_cast<std::size_t>(c.from->rank)]);
+        part->devices.push_back(whole.devices[ts::to_size(c.from->rank)]);
     }
     ++here().splits;
     return ncclSuccess;
@@ -768,7 +770,7 @@ inline ncclResult_t add_exchange(exchange_call c) {
     if (fails(names[static_cast<int>(c.what)])) {
         return ncclSystemError;
     }
-    if (c.on->device != c.owner->all->devices[static_cast<std::size_t>(c.owner->rank)]) {
+    if (c.on->device != c.owner->all->devices[ts::to_size(c.owner->rank)]) {
         return ncclInvalidArgument;
     }
     group_calls.push_back(c);

@@ -4,6 +4,7 @@
 // members have come.
 #pragma once
 
+#include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 
 #include <atomic>
@@ -59,12 +60,14 @@ public:
         if (ranks > most_ranks) {
             throw tessera::error("a make-believe communicator has at most 16 ranks");
         }
-        bytes_ = sizeof(page) + static_cast<std::size_t>(ranks * ranks) * sizeof(byte_ring);
+        bytes_ = sizeof(page) + tessera::to_size(ranks * ranks) * sizeof(byte_ring);
         const int fd = shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
         void* const memory = fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_)) == 0
                                  ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                                  : MAP_FAILED;
-        fd >= 0 ? void(close(fd)) : void();
+        if (fd >= 0) {
+            close(fd);
+        }
         if (memory == MAP_FAILED) {
             throw tessera::error("no shared memory for a make-believe communicator");
         }
@@ -98,7 +101,7 @@ public:
         }
     }
     byte_ring& ring(int from, int to) const {
-        return reinterpret_cast<byte_ring*>(page_ + 1)[static_cast<std::size_t>(from * ranks_ + to)];
+        return reinterpret_cast<byte_ring*>(page_ + 1)[tessera::to_size(from * ranks_ + to)];
     }
 
     /// What a rank says of itself in the split number `split`.

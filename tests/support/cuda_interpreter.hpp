@@ -69,7 +69,7 @@ struct vendor_loops {
     static void spoil(std::byte* workspace, ts::index_t bytes) {
         constexpr ts::index_t end = 32768;
         const auto clear = [&](ts::index_t from, ts::index_t count) {
-            std::memset(workspace + from, 0x7f, static_cast<std::size_t>(count));
+            std::memset(workspace + from, 0x7f, ts::to_size(count));
         };
         if (bytes <= 2 * end) {
             return clear(0, bytes);
@@ -83,12 +83,10 @@ struct vendor_loops {
 
     /// Number of the element (a, b, c, d) of a dense array, and of the array's elements.
     static std::size_t place(const int (&e)[4], int a, int b, int i, int j) {
-        return static_cast<std::size_t>(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
+        return ts::to_size(((ts::index_t{a} * e[1] + b) * e[2] + i) * e[3] + j);
     }
     static std::size_t volume(const int (&e)[4]) { return place(e, e[0], 0, 0, 0); }
-    static std::size_t volume(const ts::cuda::tensor_extents& e) {
-        return static_cast<std::size_t>(ts::cuda::volume_of(e));
-    }
+    static std::size_t volume(const ts::cuda::tensor_extents& e) { return ts::to_size(ts::cuda::volume_of(e)); }
 
     /// Extents of what a window walks over with those of an image as one plane: depth, height, width.
     struct planes {
@@ -123,9 +121,9 @@ struct vendor_loops {
         // The sums stay as they are until bias and relu are done: y is rounded once.
         std::vector<float> exact(volume(k.y));
         convolve(plain, {reinterpret_cast<std::byte*>(exact.data()), ts::element::f32});
-        const std::size_t plane = volume(k.y) / static_cast<std::size_t>(k.y[0] * k.y[1]);
+        const std::size_t plane = volume(k.y) / ts::to_size(k.y[0] * k.y[1]);
         for (std::size_t i = 0; i < exact.size(); ++i) {
-            const float x = exact[i] + array(3, k.type())[i / plane % static_cast<std::size_t>(k.y[1])];
+            const float x = exact[i] + array(3, k.type())[i / plane % ts::to_size(k.y[1])];
             array(2, k.type()).set(i, static_cast<double>(x <= 0 ? 0 : x));
         }
         if (k.workspace > 0) {
@@ -140,10 +138,8 @@ struct vendor_loops {
         const auto each = [&](int channel, auto&& body) {
             for (int s = 0; s < n.x[0]; ++s) {
                 for (int k = 0; k < plane; ++k) {
-                    body((static_cast<std::size_t>(s) * static_cast<std::size_t>(channels) +
-                          static_cast<std::size_t>(channel)) *
-                             static_cast<std::size_t>(plane) +
-                         static_cast<std::size_t>(k));
+                    body((ts::to_size(s) * ts::to_size(channels) + ts::to_size(channel)) * ts::to_size(plane) +
+                         ts::to_size(k));
                 }
             }
         };
@@ -241,8 +237,7 @@ struct vendor_loops {
         const auto stride = numbers(k.stride, 1);
         const auto dilation = numbers(k.dilation, 1);
         const auto element = [](const ts::cuda::tensor_extents& e, int i, int j, int rest) {
-            return volume(e) / static_cast<std::size_t>(e[0] * e[1]) * static_cast<std::size_t>(i * e[1] + j) +
-                   static_cast<std::size_t>(rest);
+            return volume(e) / ts::to_size(e[0] * e[1]) * ts::to_size(i * e[1] + j) + ts::to_size(rest);
         };
         for (int n = 0; n < k.y[0]; ++n) {
             for (int o = 0; o < k.y[1]; ++o) {
@@ -278,12 +273,12 @@ struct vendor_loops {
     void operator()(const ts::cuda::bias_add& k) const {
         const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
         for (std::size_t i = 0; i < volume(k.y); ++i) {
-            memory(1)[i] += memory(0)[i / plane % static_cast<std::size_t>(k.y[1])];
+            memory(1)[i] += memory(0)[i / plane % ts::to_size(k.y[1])];
         }
     }
     void operator()(const ts::cuda::bias_gradient& k) const {
         const std::size_t plane = place({1, 1, k.y[2], k.y[3]}, 1, 0, 0, 0);
-        std::vector<double> sums(static_cast<std::size_t>(k.y[1]), 0.0);
+        std::vector<double> sums(ts::to_size(k.y[1]), 0.0);
         for (std::size_t i = 0; i < volume(k.y); ++i) {
             sums[i / plane % sums.size()] += static_cast<double>(memory(0)[i]);
         }
@@ -374,12 +369,8 @@ struct vendor_loops {
             }
         }
     }
-    void operator()(const ts::cuda::memory_clear&) const {
-        std::memset(at[0], 0, static_cast<std::size_t>(c.memory[0].bytes));
-    }
-    void operator()(const ts::cuda::memory_copy&) const {
-        std::memcpy(at[1], at[0], static_cast<std::size_t>(c.memory[1].bytes));
-    }
+    void operator()(const ts::cuda::memory_clear&) const { std::memset(at[0], 0, ts::to_size(c.memory[0].bytes)); }
+    void operator()(const ts::cuda::memory_copy&) const { std::memcpy(at[1], at[0], ts::to_size(c.memory[1].bytes)); }
     template <class Other>
     void operator()(const Other&) const {}
 };
@@ -401,7 +392,7 @@ public:
         }
         streams_.resize(l.streams.size());
         for (std::size_t i = 0; i < l.calls.size(); ++i) {
-            streams_[static_cast<std::size_t>(l.calls[i].stream)].push_back(i);
+            streams_[ts::to_size(l.calls[i].stream)].push_back(i);
         }
     }
 
@@ -426,11 +417,11 @@ public:
             if (ready.empty()) {
                 throw ts::error("the streams wait for each other");
             }
-            const auto [first, last] = group_[ready[static_cast<std::size_t>(pick(static_cast<int>(ready.size())))]];
+            const auto [first, last] = group_[ready[ts::to_size(pick(static_cast<int>(ready.size())))]];
             execute(first, last, state);
             for (std::size_t c = first; c < last; ++c) {
                 done[c] = 1;
-                ++next[static_cast<std::size_t>(l_.calls[c].stream)];
+                ++next[ts::to_size(l_.calls[c].stream)];
                 --left;
             }
         }
@@ -441,14 +432,14 @@ private:
     bool can_start(std::size_t which, const std::vector<char>& done, const std::vector<std::size_t>& next) const {
         const auto [first, last] = group_[which];
         for (std::size_t c = first; c < last; ++c) {
-            const auto stream = static_cast<std::size_t>(l_.calls[c].stream);
+            const auto stream = ts::to_size(l_.calls[c].stream);
             for (std::size_t k = next[stream]; streams_[stream][k] != c; ++k) {
                 if (streams_[stream][k] < first || streams_[stream][k] >= last) {
                     return false;
                 }
             }
             for (const ts::cuda::call_wait& w : l_.calls[c].waits) {
-                if (done[static_cast<std::size_t>(w.call)] == 0) {
+                if (done[ts::to_size(w.call)] == 0) {
                     return false;
                 }
             }
@@ -482,7 +473,7 @@ private:
     void launch(const ts::cuda::kernel_launch& k, std::vector<std::byte*>& at) {
         ts::cuda::kernel_arguments a;
         a.numbers = k.numbers;
-        const auto fixed = static_cast<std::size_t>(k.pointers);
+        const auto fixed = ts::to_size(k.pointers);
         for (std::size_t i = 0; i < fixed; ++i) {
             a.at[i] = at[i];
         }
@@ -513,7 +504,7 @@ private:
                     }
                     taken[s - first] = taken[r - first] = 1;
                     std::memcpy(address(l_.calls[r].memory[0]), address(l_.calls[s].memory[0]),
-                                static_cast<std::size_t>(l_.calls[r].memory[0].bytes));
+                                ts::to_size(l_.calls[r].memory[0].bytes));
                     break;
                 }
             }
@@ -527,7 +518,7 @@ private:
 
     /// A message is several collectives of the same members, one after the other in their group.
     void collect_all(std::size_t first, std::size_t last) {
-        const std::size_t members = l_.communicators[static_cast<std::size_t>(l_.calls[first].communicator)].size();
+        const std::size_t members = l_.communicators[ts::to_size(l_.calls[first].communicator)].size();
         if ((last - first) % members != 0) {
             throw ts::error("a collective without all its members");
         }
@@ -551,12 +542,12 @@ private:
     void collect_of(const ts::cuda::collective& what, std::size_t first, std::size_t last) {
         using kind = ts::cuda::collective::kind;
         const std::size_t members = last - first;
-        const auto count = static_cast<std::size_t>(what.count);
+        const auto count = ts::to_size(what.count);
         std::vector<T*> data(members);
         std::vector<T*> result(members);
         for (std::size_t c = first; c < last; ++c) {
             const auto& own = std::get<ts::cuda::collective>(l_.calls[c].body);
-            const auto rank = static_cast<std::size_t>(l_.calls[c].rank);
+            const auto rank = ts::to_size(l_.calls[c].rank);
             if (own.which != what.which || own.count != what.count || own.root != what.root || data[rank] != nullptr) {
                 throw ts::error("members of a collective differ");
             }
@@ -566,7 +557,7 @@ private:
         const bool reduces = what.which != kind::all_gather && what.which != kind::broadcast;
         const bool whole = what.which == kind::all_reduce;
         const bool rooted = what.which == kind::reduce || what.which == kind::broadcast;
-        const auto root = static_cast<std::size_t>(what.root);
+        const auto root = ts::to_size(what.root);
         for (std::size_t r = 0; r < (whole || rooted ? 1 : members); ++r) {
             const std::size_t owner = rooted ? root : r;
             for (std::size_t at = r * count; at < (r + 1) * count; ++at) {

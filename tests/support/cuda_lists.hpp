@@ -74,13 +74,12 @@ public:
     }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     std::string of(std::size_t c, const std::string& what) const {
         return "call " + std::to_string(c) + " of task " + std::to_string(l_.calls[c].task) + ": " + what;
     }
-    const ts::tile& root(int t) const { return p_.tiles[at(p_.root(t))]; }
-    int gpu_of(int device) const { return l_.gpus[at(device)]; }
-    int gpu_of(const ts::cuda::call& c) const { return l_.streams[at(c.stream)].gpu; }
+    const ts::tile& root(int t) const { return p_.tiles[ts::to_size(p_.root(t))]; }
+    int gpu_of(int device) const { return l_.gpus[ts::to_size(device)]; }
+    int gpu_of(const ts::cuda::call& c) const { return l_.streams[ts::to_size(c.stream)].gpu; }
 
     /// Every call touches memory of its own GPU, inside tiles, which are inside arenas.
     std::string memory() const {
@@ -89,7 +88,7 @@ private:
                 const ts::tile& t = root(m.tile);
                 const auto& limits = ts::is_persistent(t.kind) ? p_.persistent_bytes : p_.arena_bytes;
                 if (t.device < 0 || t.offset < 0 || m.offset < 0 || m.bytes <= 0 || m.offset + m.bytes > t.bytes ||
-                    t.offset + t.bytes > limits[at(t.device)]) {
+                    t.offset + t.bytes > limits[ts::to_size(t.device)]) {
                     return of(c, "memory outside a tile or an arena");
                 }
                 if (t.offset % ts::cuda::gpu_alignment != 0) {
@@ -154,9 +153,9 @@ private:
             const auto [first, last] = members_of(i);
             bool nothing = sliced;
             ts::for_each_part(t, [&](const ts::task& one) {
-                nothing =
-                    nothing &&
-                    ts::even_part(p_.tiles[at(one.writes[0])].elements, t.params().slices, t.params().slice).empty();
+                nothing = nothing && ts::even_part(p_.tiles[ts::to_size(one.writes[0])].elements, t.params().slices,
+                                                   t.params().slice)
+                                         .empty();
             });
             if (t.compute().fused) { // in place, by the call before it
                 const int maker = last_writer(i, t.writes[0]);
@@ -169,9 +168,9 @@ private:
                 return "task " + std::to_string(i) + " has no calls";
             }
             for (int c = l_.first[i]; c < l_.first[i + 1]; ++c) {
-                const ts::cuda::call& x = l_.calls[at(c)];
+                const ts::cuda::call& x = l_.calls[ts::to_size(c)];
                 if (x.task != static_cast<int>(i)) {
-                    return of(at(c), "listed with another task");
+                    return of(ts::to_size(c), "listed with another task");
                 }
                 const bool collects = std::holds_alternative<ts::cuda::collective>(x.body);
                 for (const ts::cuda::memory_use& m : x.memory) {
@@ -180,12 +179,12 @@ private:
                         may = (k == i || x.group >= 0) && may_touch(p_.tasks[k], m.tile, m.write);
                     }
                     if (!may) {
-                        return of(at(c), "touches a tile that its task does not");
+                        return of(ts::to_size(c), "touches a tile that its task does not");
                     }
                 }
             }
             for (int w : t.writes) {
-                const ts::tile& x = p_.tiles[at(w)];
+                const ts::tile& x = p_.tiles[ts::to_size(w)];
                 const bool slice = sliced && x.kind != ts::tile_kind::scalar && x.slices == 1;
                 const ts::interval all = slice ? ts::even_part(x.elements, t.params().slices, t.params().slice)
                                                : ts::interval{0, x.elements};
@@ -210,8 +209,8 @@ private:
     /// Whether one of a task's calls takes the positive part of what it writes.
     bool activates(int task) const {
         bool found = false;
-        for (int c = l_.first[at(task)]; c < l_.first[at(task) + 1]; ++c) {
-            const ts::cuda::call_body& b = l_.calls[at(c)].body;
+        for (int c = l_.first[ts::to_size(task)]; c < l_.first[ts::to_size(task) + 1]; ++c) {
+            const ts::cuda::call_body& b = l_.calls[ts::to_size(c)].body;
             const auto* product = std::get_if<ts::cuda::matrix_product>(&b);
             const auto* map = std::get_if<ts::cuda::activation>(&b);
             found = found || std::holds_alternative<ts::cuda::activated_convolution>(b) ||
@@ -223,13 +222,13 @@ private:
 
     bool is_covered(std::size_t first, std::size_t last, int tile, const ts::interval& elements,
                     ts::index_t size) const {
-        std::vector<char> written(static_cast<std::size_t>(elements.size() * size), 0);
+        std::vector<char> written(ts::to_size(elements.size() * size), 0);
         for (int c = l_.first[first]; c < l_.first[last]; ++c) {
-            for (const ts::cuda::memory_use& m : l_.calls[at(c)].memory) {
+            for (const ts::cuda::memory_use& m : l_.calls[ts::to_size(c)].memory) {
                 for (ts::index_t b = 0; b < m.bytes && m.write && p_.root(m.tile) == p_.root(tile); ++b) {
                     const ts::index_t where = m.offset + b - elements.begin * size;
                     if (where >= 0 && where < static_cast<ts::index_t>(written.size())) {
-                        written[static_cast<std::size_t>(where)] = 1;
+                        written[ts::to_size(where)] = 1;
                     }
                 }
             }
@@ -242,7 +241,7 @@ private:
     std::string streams() const {
         const auto crosses = [&](const ts::task& t, const std::vector<int>& tiles) {
             return t.kind() != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
-                       return p_.tiles[at(x)].device >= 0 && p_.tiles[at(x)].device != t.device;
+                       return p_.tiles[ts::to_size(x)].device >= 0 && p_.tiles[ts::to_size(x)].device != t.device;
                    });
         };
         bool any = false;
@@ -251,8 +250,8 @@ private:
         }
         for (std::size_t c = 0; c < n_; ++c) {
             const ts::cuda::call& x = l_.calls[c];
-            const ts::task& t = p_.tasks[at(x.task)];
-            const ts::cuda::call_stream& stream = l_.streams[at(x.stream)];
+            const ts::task& t = p_.tasks[ts::to_size(x.task)];
+            const ts::cuda::call_stream& stream = l_.streams[ts::to_size(x.stream)];
             if (x.group >= 0) {
                 continue;
             }
@@ -283,17 +282,17 @@ private:
             const ts::cuda::call& x = l_.calls[c];
             const bool exchanges = std::holds_alternative<ts::cuda::point_to_point>(x.body) ||
                                    std::holds_alternative<ts::cuda::collective>(x.body);
-            if (exchanges != (x.group >= 0) || exchanges != (l_.streams[at(x.stream)].device < 0)) {
+            if (exchanges != (x.group >= 0) || exchanges != (l_.streams[ts::to_size(x.stream)].device < 0)) {
                 return of(c, "a group's call on a device's stream, or the other way round");
             }
             if (!exchanges) {
                 continue;
             }
-            if (x.group < last[at(x.stream)]) {
+            if (x.group < last[ts::to_size(x.stream)]) {
                 return of(c, "groups out of order on a GPU");
             }
-            last[at(x.stream)] = x.group;
-            if (l_.communicators[at(x.communicator)][at(x.rank)] != gpu_of(x)) {
+            last[ts::to_size(x.stream)] = x.group;
+            if (l_.communicators[ts::to_size(x.communicator)][ts::to_size(x.rank)] != gpu_of(x)) {
                 return of(c, "a rank that is not its GPU's");
             }
         }
@@ -332,7 +331,7 @@ private:
                 using kind = ts::cuda::collective::kind;
                 const auto& what = std::get<ts::cuda::collective>(x.body);
                 const bool slices = what.which == kind::reduce_scatter || what.which == kind::all_gather;
-                const std::size_t members = l_.communicators[at(x.communicator)].size();
+                const std::size_t members = l_.communicators[ts::to_size(x.communicator)].size();
                 const ts::index_t bytes =
                     what.count * ts::bytes_of(what.type) * (slices ? static_cast<ts::index_t>(members) : 1);
                 if (ranks.size() == members) { // the next collective of a message
@@ -350,7 +349,7 @@ private:
         if (sent != received) {
             return of(first, "sends without receives");
         }
-        if (!ranks.empty() && ranks.size() != l_.communicators[at(l_.calls[first].communicator)].size()) {
+        if (!ranks.empty() && ranks.size() != l_.communicators[ts::to_size(l_.calls[first].communicator)].size()) {
             return of(first, "a collective without all its members");
         }
         return {};
@@ -370,15 +369,15 @@ private:
             std::vector<int> now = last;
             for (std::size_t k = c; k < end; ++k) {
                 const auto join = [&](int other) {
-                    started[k].set(at(other));
-                    started[k].join(before_[at(other)]);
+                    started[k].set(ts::to_size(other));
+                    started[k].join(before_[ts::to_size(other)]);
                 };
-                const std::size_t stream = at(l_.calls[k].stream);
+                const std::size_t stream = ts::to_size(l_.calls[k].stream);
                 if (last[stream] >= 0) {
                     join(last[stream]);
                 }
                 for (const ts::cuda::call_wait& w : l_.calls[k].waits) {
-                    if (w.call >= static_cast<int>(c) || !l_.calls[at(w.call)].records) {
+                    if (w.call >= static_cast<int>(c) || !l_.calls[ts::to_size(w.call)].records) {
                         return of(k, "waits for a later call or for one without an event");
                     }
                     join(w.call);
@@ -434,25 +433,26 @@ private:
             const ts::task& t = p_.tasks[i];
             const auto join = [&](int other) {
                 for (std::size_t d = 0; d < devices; ++d) {
-                    known[i][d] = std::max(known[i][d], known[at(other)][d]);
+                    known[i][d] = std::max(known[i][d], known[ts::to_size(other)][d]);
                 }
-                int& own = known[i][at(p_.tasks[at(other)].device)];
-                own = std::max(own, p_.tasks[at(other)].position + 1);
+                int& own = known[i][ts::to_size(p_.tasks[ts::to_size(other)].device)];
+                own = std::max(own, p_.tasks[ts::to_size(other)].position + 1);
             };
             if (t.position > 0) {
-                join(p_.order[at(t.device)][at(t.position - 1)]);
+                join(p_.order[ts::to_size(t.device)][ts::to_size(t.position - 1)]);
             }
             for (const ts::wait_for& w : t.waits) {
                 if (w.count > 0) {
-                    join(p_.order[at(w.list)][at(w.count - 1)]);
+                    join(p_.order[ts::to_size(w.list)][ts::to_size(w.count - 1)]);
                 }
             }
         }
         for (std::size_t c = 0; c < n_; ++c) {
             for (const ts::cuda::call_wait& w : l_.calls[c].waits) {
-                const ts::task& other = p_.tasks[at(l_.calls[at(w.call)].task)];
-                const bool same = l_.calls[at(w.call)].task == l_.calls[c].task;
-                if (!same && !w.spins && known[at(l_.calls[c].task)][at(other.device)] <= other.position) {
+                const ts::task& other = p_.tasks[ts::to_size(l_.calls[ts::to_size(w.call)].task)];
+                const bool same = l_.calls[ts::to_size(w.call)].task == l_.calls[c].task;
+                if (!same && !w.spins &&
+                    known[ts::to_size(l_.calls[c].task)][ts::to_size(other.device)] <= other.position) {
                     return of(c, "waits for an event that may not have been recorded yet");
                 }
             }

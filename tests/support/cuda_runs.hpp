@@ -93,7 +93,7 @@ inline void sharded() {
     low.set_parameter(1, std::vector<float>(8, 0.0F));
     for (int step = 0; step < 2; ++step) {
         for (std::size_t i = 0; i < low.input().size(); ++i) {
-            low.input()[i] = static_cast<float>(ts::op::mix(i + static_cast<std::size_t>(step)) >> 44U) / 1048576.0F;
+            low.input()[i] = static_cast<float>(ts::op::mix(i + ts::to_size(step)) >> 44U) / 1048576.0F;
         }
         low.forward();
         const std::vector<float> out = low.output();
@@ -140,7 +140,7 @@ void precision(ts::precision math, const std::vector<int>& gpus, Look&& look) {
         ts::reference::network one(g);
         for (int p = 0; p < g.parameter_count; ++p) {
             const std::vector<float> w = session.parameter(p);
-            one.parameters[static_cast<std::size_t>(p)].assign(w.begin(), w.end());
+            one.parameters[ts::to_size(p)].assign(w.begin(), w.end());
         }
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             if (data.labels[k].empty()) {

@@ -58,7 +58,6 @@ public:
     }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     int tile() { return pick_(static_cast<int>(p_.tiles.size())); }
     /// The other struct's value, where it differs.
     template <class Field, class Struct>
@@ -75,7 +74,9 @@ private:
                     changed = changed || (k == which && !(theirs == field));
                 }
                 if constexpr (!std::is_array_v<Field>) {
-                    k == which&& changed ? void(field = theirs) : void();
+                    if (k == which && changed) {
+                        field = theirs;
+                    }
                 }
             }
             ++k;
@@ -113,7 +114,7 @@ private:
         } else if constexpr (requires { x.push_back(x[0]); }) {
             return list_damaged(x, of_tiles);
         } else if constexpr (std::is_same_v<Field, ts::operand_tiles>) {
-            return damaged(x[at(pick_(static_cast<int>(x.size())))], of_tiles);
+            return damaged(x[ts::to_size(pick_(static_cast<int>(x.size())))], of_tiles);
         } else {
             const std::string name = any_field_of(x, Field{});
             last_ = "." + name;
@@ -135,13 +136,13 @@ private:
             list.push_back(more);
             return true;
         }
-        const std::size_t k = at(pick_(n));
+        const std::size_t k = ts::to_size(pick_(n));
         if (how == 1) {
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
         } else if (how == 2) {
             list.push_back(Item(list[k]));
         } else if (how == 3) {
-            const std::size_t other = at(pick_(n));
+            const std::size_t other = ts::to_size(pick_(n));
             std::swap(list[k], list[other]);
             return k != other;
         } else {
@@ -157,9 +158,7 @@ private:
 
 /// Damages one random field of one random task, of one tile, or of the plan itself.
 inline std::string damage_a_field(ts::plan& p, random& pick) {
-    const auto one = [&](auto& list) -> auto& {
-        return list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))];
-    };
+    const auto one = [&](auto& list) -> auto& { return list[ts::to_size(pick(static_cast<int>(list.size())))]; };
     const ts::plan before = p; // what fields take from it
     field_damager damager(before, pick);
     const int of = pick(8);
@@ -168,7 +167,9 @@ inline std::string damage_a_field(ts::plan& p, random& pick) {
         const std::string kind = ts::to_text(t.kind());
         std::vector<const ts::task*> alike; // of its kind
         for (const ts::task& x : before.tasks) {
-            x.kind() == t.kind() ? alike.push_back(&x) : void();
+            if (x.kind() == t.kind()) {
+                alike.push_back(&x);
+            }
         }
         const ts::task& other = pick(3) == 0 ? one(before.tasks) : *one(alike);
         const std::string what = damager.any_field_of(t, other);

@@ -14,15 +14,14 @@ namespace test_support {
 
 /// Takes a task out of a plan as if it had never been there: what waits for the tasks behind it counts one less.
 inline void lose_task(ts::plan& p, int gone) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    const int position = p.tasks[at(gone)].position;
-    const int list = p.list_of(p.tasks[at(gone)]);
+    const int position = p.tasks[ts::to_size(gone)].position;
+    const int list = p.list_of(p.tasks[ts::to_size(gone)]);
     p.tasks.erase(p.tasks.begin() + gone);
-    p.order[at(list)].erase(p.order[at(list)].begin() + position);
+    p.order[ts::to_size(list)].erase(p.order[ts::to_size(list)].begin() + position);
     for (std::vector<int>& l : p.order) {
         for (std::size_t k = 0; k < l.size(); ++k) {
             l[k] -= l[k] > gone ? 1 : 0;
-            p.tasks[at(l[k])].position = static_cast<int>(k);
+            p.tasks[ts::to_size(l[k])].position = static_cast<int>(k);
         }
     }
     for (ts::task& x : p.tasks) {
@@ -87,16 +86,15 @@ private:
             return tile();
         }
         std::vector<int> alike;
-        const ts::tile& x = p_.tiles[at(t)];
+        const ts::tile& x = p_.tiles[ts::to_size(t)];
         for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
-            const ts::tile& y = p_.tiles[at(i)];
+            const ts::tile& y = p_.tiles[ts::to_size(i)];
             if (i != t && x.kind == y.kind && (x.region == y.region || x.device == y.device)) {
                 alike.push_back(i);
             }
         }
-        return alike.empty() ? tile() : alike[at(pick_(static_cast<int>(alike.size())))];
+        return alike.empty() ? tile() : alike[ts::to_size(pick_(static_cast<int>(alike.size())))];
     }
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     template <class T>
     void change(T& x) {
         x = static_cast<T>(x + (pick_(2) == 0 ? 1 : -1) * (pick_(4) == 0 ? 1 + pick_(5) : 1));
@@ -116,7 +114,7 @@ private:
     }
 
     std::string tile_field() {
-        ts::tile& x = p_.tiles[at(tile())];
+        ts::tile& x = p_.tiles[ts::to_size(tile())];
         const std::string of = std::string(" of a tile of ") + ts::to_text(x.kind);
         switch (pick_(17)) {
         case 0:
@@ -171,7 +169,7 @@ private:
             x.bytes -= 4;
             return "bytes" + of;
         case 15:
-            x.offset = pick_(2) == 0 ? x.offset + 64 * (1 + pick_(3)) : p_.tiles[at(tile())].offset;
+            x.offset = pick_(2) == 0 ? x.offset + 64 * (1 + pick_(3)) : p_.tiles[ts::to_size(tile())].offset;
             return "offset" + of;
         default:
             x.origin = tile();
@@ -180,20 +178,20 @@ private:
     }
 
     std::string task_field() {
-        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        ts::task& t = p_.tasks[ts::to_size(pick_(static_cast<int>(p_.tasks.size())))];
         const std::string of = std::string(" of a ") + ts::to_text(t.kind());
-        const ts::task other = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        const ts::task other = p_.tasks[ts::to_size(pick_(static_cast<int>(p_.tasks.size())))];
         const std::string what = field_damager(p_, pick_).any_field_of(t, other);
         return what.empty() ? "" : what + of;
     }
 
     /// The tile of a computation's operand, with the task's lists or without.
     std::string operand() {
-        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        ts::task& t = p_.tasks[ts::to_size(pick_(static_cast<int>(p_.tasks.size())))];
         if (t.kind() != ts::task_kind::compute) {
             return "";
         }
-        const auto o = at(pick_(6));
+        const auto o = ts::to_size(pick_(6));
         int& x = pick_(2) == 0 ? t.mutable_compute().value[o] : t.mutable_compute().gradient[o];
         const int old = x;
         x = pick_(5) == 0 ? -1 : tile_like(old);
@@ -210,7 +208,7 @@ private:
     }
 
     std::string list_entry() {
-        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        ts::task& t = p_.tasks[ts::to_size(pick_(static_cast<int>(p_.tasks.size())))];
         const std::string of = std::string(" of a ") + ts::to_text(t.kind());
         const int which_list = pick_(10);
         if (!t.has_params() && (which_list == 9 || (which_list >= 4 && which_list <= 6))) {
@@ -232,7 +230,8 @@ private:
             if (t.mutable_params().parts.empty()) {
                 return "";
             } else {
-                ts::task_parameter& x = t.mutable_params().parts[at(pick_(static_cast<int>(t.params().parts.size())))];
+                ts::task_parameter& x =
+                    t.mutable_params().parts[ts::to_size(pick_(static_cast<int>(t.params().parts.size())))];
                 const int which = pick_(4);
                 which == 3 ? void(x.state = tile_like(x.state))
                            : change(which == 0   ? x.parameter
@@ -245,7 +244,7 @@ private:
                 if (t.params().norms.empty() || t.kind() != ts::task_kind::reduce) {
                     return "";
                 }
-                t.mutable_params().counted_elsewhere.push_back(p_.tiles[at(t.writes[0])].region);
+                t.mutable_params().counted_elsewhere.push_back(p_.tiles[ts::to_size(t.writes[0])].region);
             } else {
                 pick_(2) == 0 ? t.mutable_params().counted_elsewhere.pop_back()
                               : void(shift(t.mutable_params().counted_elsewhere[0]));
@@ -257,7 +256,7 @@ private:
         if (t.copy().segments.empty()) {
             return "";
         }
-        const auto k = at(pick_(static_cast<int>(t.copy().segments.size())));
+        const auto k = ts::to_size(pick_(static_cast<int>(t.copy().segments.size())));
         ts::copy_segment& s = t.mutable_copy().segments[k];
         switch (pick_(6)) {
         case 0:
@@ -288,25 +287,25 @@ private:
     /// What a task names is taken for another that differs in one thing alone: its part, micro-batch, step, tensor,
     /// device or slice.
     std::string taken_for_another() {
-        ts::task& t = p_.tasks[at(pick_(static_cast<int>(p_.tasks.size())))];
+        ts::task& t = p_.tasks[ts::to_size(pick_(static_cast<int>(p_.tasks.size())))];
         const std::vector<int>& from = pick_(4) == 0 ? t.writes : t.reads;
-        const int old = from.empty() ? t.params().state : from[at(pick_(static_cast<int>(from.size())))];
+        const int old = from.empty() ? t.params().state : from[ts::to_size(pick_(static_cast<int>(from.size())))];
         const std::vector<int> list = old < 0 ? std::vector<int>{} : twins(old);
         if (list.empty()) {
             return "";
         }
-        const int other = list[at(pick_(static_cast<int>(list.size())))];
+        const int other = list[ts::to_size(pick_(static_cast<int>(list.size())))];
         ts::replace_tile(t, old, other);
-        return std::string("a ") + ts::to_text(p_.tiles[at(old)].kind) + " taken for another by a " +
+        return std::string("a ") + ts::to_text(p_.tiles[ts::to_size(old)].kind) + " taken for another by a " +
                ts::to_text(t.kind());
     }
 
     /// Tiles of the same kind that differ from a tile in at most two things.
     std::vector<int> twins(int t) const {
         std::vector<int> result;
-        const ts::tile& x = p_.tiles[at(t)];
+        const ts::tile& x = p_.tiles[ts::to_size(t)];
         for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
-            const ts::tile& y = p_.tiles[at(i)];
+            const ts::tile& y = p_.tiles[ts::to_size(i)];
             const int differ = int{x.summand != y.summand} + int{x.micro_batch != y.micro_batch} +
                                int{x.step != y.step} + int{x.tensor != y.tensor} + int{x.device != y.device} +
                                int{x.replica != y.replica} + int{!(x.region == y.region)} +
@@ -326,7 +325,7 @@ private:
             list.push_back(tile());
             return true;
         }
-        const auto k = at(pick_(n));
+        const auto k = ts::to_size(pick_(n));
         if (how == 0) {
             list.erase(list.begin() + static_cast<std::ptrdiff_t>(k));
         } else if (how == 1) {
@@ -334,15 +333,15 @@ private:
         } else if (how == 2) {
             list[k] = tile_like(list[k]);
         } else {
-            std::swap(list[k], list[at(pick_(n))]);
+            std::swap(list[k], list[ts::to_size(pick_(n))]);
         }
         return true;
     }
 
     std::string order() {
         const int i = pick_(static_cast<int>(p_.tasks.size()));
-        ts::task& t = p_.tasks[at(i)];
-        std::vector<int>& list = p_.order[at(p_.list_of(t))];
+        ts::task& t = p_.tasks[ts::to_size(i)];
+        std::vector<int>& list = p_.order[ts::to_size(p_.list_of(t))];
         switch (pick_(6)) {
         case 0:
             if (t.waits.empty()) {
@@ -363,20 +362,21 @@ private:
             t.after.pop_back();
             return "a wait for a transfer lost";
         case 3: {
-            const auto a = at(pick_(static_cast<int>(list.size())));
-            const auto b = pick_(2) == 0 && a + 1 < list.size() ? a + 1 : at(pick_(static_cast<int>(list.size())));
+            const auto a = ts::to_size(pick_(static_cast<int>(list.size())));
+            const auto b =
+                pick_(2) == 0 && a + 1 < list.size() ? a + 1 : ts::to_size(pick_(static_cast<int>(list.size())));
             std::swap(list[a], list[b]);
-            p_.tasks[at(list[a])].position = static_cast<int>(a);
-            p_.tasks[at(list[b])].position = static_cast<int>(b);
+            p_.tasks[ts::to_size(list[a])].position = static_cast<int>(a);
+            p_.tasks[ts::to_size(list[b])].position = static_cast<int>(b);
             return "two tasks swapped";
         }
         case 4:
             if (list.size() < 2) {
                 return "";
             } else {
-                const int other = list[at(pick_(static_cast<int>(list.size())))];
-                std::swap(p_.tasks[at(i)], p_.tasks[at(other)]);
-                std::swap(p_.tasks[at(i)].position, p_.tasks[at(other)].position);
+                const int other = list[ts::to_size(pick_(static_cast<int>(list.size())))];
+                std::swap(p_.tasks[ts::to_size(i)], p_.tasks[ts::to_size(other)]);
+                std::swap(p_.tasks[ts::to_size(i)].position, p_.tasks[ts::to_size(other)].position);
                 return "two tasks with each other's numbers";
             }
         default:
@@ -410,7 +410,7 @@ private:
             return "clips of the plan";
         case 7: {
             std::vector<ts::index_t>& bytes = pick_(3) == 0 ? p_.persistent_bytes : p_.arena_bytes;
-            bytes[at(pick_(static_cast<int>(bytes.size())))] -= 64;
+            bytes[ts::to_size(pick_(static_cast<int>(bytes.size())))] -= 64;
             return "bytes of an arena";
         }
         case 8:
@@ -431,7 +431,7 @@ private:
         if (list.empty()) {
             return "";
         }
-        const auto k = at(pick_(static_cast<int>(list.size())));
+        const auto k = ts::to_size(pick_(static_cast<int>(list.size())));
         ts::result_piece& r = list[k];
         switch (pick_(5)) {
         case 0:

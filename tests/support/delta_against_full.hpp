@@ -52,7 +52,7 @@ inline std::vector<ts::change> random_changes(const ts::graph_view& g, const ts:
             again = again || x.op == op;
         }
         if (!again) {
-            ts::configuration& c = next.ops[static_cast<std::size_t>(op)];
+            ts::configuration& c = next.ops[ts::to_size(op)];
             const ts::configuration before = std::exchange(c, {});
             c.stage = before.stage;
             c.recompute = before.recompute;

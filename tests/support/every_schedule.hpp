@@ -70,7 +70,7 @@ inline ts::strategy on_devices(const ts::graph_view& g, const named_schedule& s,
     ts::search::pipeline_options how;
     how.width = pairs ? 2 : 1;
     how.again = x.again;
-    how.inside.assign(static_cast<std::size_t>(x.stages()),
+    how.inside.assign(ts::to_size(x.stages()),
                       number % 3 == 1 ? ts::search::baseline::data_parallel : ts::search::baseline::model_parallel);
     ts::strategy result = ts::search::pipeline(g, stage, ts::schedule::make(x), how);
     result.statistics = s.joint ? ts::statistics_over::mini_batch : ts::statistics_over::micro_batch;

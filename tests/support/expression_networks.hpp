@@ -90,13 +90,13 @@ private:
     /// What nothing reads yet, rather than what is read already.
     int take() {
         if (!unread_.empty() && (pick_(5) > 0 || read_.empty())) {
-            const auto i = static_cast<std::size_t>(pick_(static_cast<int>(unread_.size())));
+            const auto i = ts::to_size(pick_(static_cast<int>(unread_.size())));
             const int t = unread_[i];
             unread_.erase(unread_.begin() + static_cast<std::ptrdiff_t>(i));
             read_.push_back(t);
             return t;
         }
-        return read_[static_cast<std::size_t>(pick_(static_cast<int>(read_.size())))];
+        return read_[ts::to_size(pick_(static_cast<int>(read_.size())))];
     }
     void expression(int small) {
         const ts::op_kind one[] = {ts::op_kind::relu,   ts::op_kind::sigmoid, ts::op_kind::tanh,
@@ -148,9 +148,9 @@ inline random_pair draw_alike(const ts::graph_view& g, const ts::optimizer& upda
             continue;
         }
         ts::strategy with = pair.how;
-        ts::configuration& own = with.ops[static_cast<std::size_t>(op)];
+        ts::configuration& own = with.ops[ts::to_size(op)];
         const ts::configuration before = own;
-        own = with.ops[static_cast<std::size_t>(maker)];
+        own = with.ops[ts::to_size(maker)];
         own.stage = before.stage;
         if (!ts::check_strategy(g, with.view(), pair.devices)) {
             pair.how = with;
@@ -188,7 +188,7 @@ session_numbers numbers_of(const expression_network& x, const random_pair& pair,
         const ts::reduced_network part = ts::reduced_to(g, {t});
         std::vector<ts::input_data> inputs;
         for (std::size_t i = 0; i < data.tensors.size(); ++i) {
-            if (part.tensors[static_cast<std::size_t>(data.tensors[i])] >= 0) {
+            if (part.tensors[ts::to_size(data.tensors[i])] >= 0) {
                 inputs.push_back(data.inputs[i]);
             }
         }
@@ -220,7 +220,7 @@ fusion_findings hold_fused(std::uint64_t first, int pairs, double allowed, Make 
         const ts::optimizer how(ts::sgd{.learning_rate = 0.05F, .momentum = 0.9F});
         const random_pair pair = draw_alike(g, how, seed, seen);
         random pick{seed};
-        const int asked = x.made[static_cast<std::size_t>(pick(static_cast<int>(x.made.size())))];
+        const int asked = x.made[ts::to_size(pick(static_cast<int>(x.made.size())))];
         const batch_data data(g, seed);
         ++found.pairs;
         const auto run = [&](bool fuse, session_numbers& to) -> std::string {

@@ -27,7 +27,7 @@ std::vector<ts::index_t> touched_bytes(const Session& s, Step&& step, ts::index_
             return reinterpret_cast<unsigned char*>(s.training_executor().memory().arena(static_cast<int>(d)));
         };
         for (std::size_t d = 0; d < top.size(); ++d) {
-            std::memset(at(d), pattern, static_cast<std::size_t>(p.arena_bytes[d] + beyond));
+            std::memset(at(d), pattern, ts::to_size(p.arena_bytes[d] + beyond));
         }
         step();
         for (std::size_t d = 0; d < top.size(); ++d) {
@@ -61,7 +61,7 @@ template <class Asked>
 arena_end end_of_arena(const ts::plan& p, int device, Asked&& is_asked_for) {
     arena_end end;
     const auto see = [&](int tile, bool asked) {
-        const ts::tile& x = p.tiles[static_cast<std::size_t>(p.root(tile))];
+        const ts::tile& x = p.tiles[ts::to_size(p.root(tile))];
         const ts::index_t its = x.offset + x.bytes;
         if (x.device != device || ts::is_persistent(x.kind)) {
             return;
@@ -105,7 +105,9 @@ inline std::vector<scheduled> all_schedules(int devices, int micro_batches) {
     };
     for (const schedule::schedule_record* r : schedule::library_schedules) {
         add(*r, micro_batches, "", false);
-        r->mirrors ? add(*r, 2, ", 2 micro-batches", false) : void();
+        if (r->mirrors) {
+            add(*r, 2, ", 2 micro-batches", false);
+        }
     }
     add(schedule::schedule_named("gpipe"), micro_batches, ", re-materialization", true);
     return all;

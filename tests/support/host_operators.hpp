@@ -23,7 +23,7 @@ namespace host = ts::host;
 class guarded {
 public:
     guarded() = default;
-    explicit guarded(ts::index_t bytes) : size_(static_cast<std::size_t>(bytes)), memory_(bytes + 2 * guard) {
+    explicit guarded(ts::index_t bytes) : size_(ts::to_size(bytes)), memory_(bytes + 2 * guard) {
         std::memset(memory_.data(), 0x5a, size_ + 2 * guard);
         clear();
     }
@@ -92,8 +92,7 @@ struct tester {
             const ts::index_t length = s.volume() / s[0];
             std::fill(to.floats(), to.floats() + to.size() / 4, gradient ? 0.0F : 3.0F);
             for (ts::index_t i = 0; i < s.volume(); ++i) {
-                to.floats()[((i / length / 16) * length + i % length) * 16 + i / length % 16] =
-                    plain[static_cast<std::size_t>(i)];
+                to.floats()[((i / length / 16) * length + i % length) * 16 + i / length % 16] = plain[ts::to_size(i)];
             }
         } else {
             reorder(host::format::plain, f, s, plain.data(), to.data());
@@ -103,7 +102,7 @@ struct tester {
     /// Reads a tile in a format, and checks what fills up its last block.
     std::vector<double> get(const ts::box& region, int f, bool gradient, const guarded& from, bool is_double) const {
         const ts::shape s = region.extents();
-        const auto count = at(static_cast<int>(s.volume()));
+        const auto count = ts::to_size(static_cast<int>(s.volume()));
         if (is_double) {
             const auto* x = reinterpret_cast<const double*>(from.data());
             return {x, x + count};
@@ -117,7 +116,7 @@ struct tester {
             for (ts::index_t i = 0; i < (s[0] + 15) / 16 * 16 * length; ++i) {
                 const float x = from.floats()[((i / length / 16) * length + i % length) * 16 + i / length % 16];
                 if (i < s.volume()) {
-                    plain[static_cast<std::size_t>(i)] = x;
+                    plain[ts::to_size(i)] = x;
                 } else {
                     filled = filled && (gradient ? x == 0 : std::isfinite(x));
                 }
@@ -187,7 +186,8 @@ struct tester {
                 const int f = k.value[o] < 0 ? host::format::plain : k.value[o];
                 p.value[o] = guarded(table.bytes(f, c.value[o].region.extents(), type));
                 if (!ts::has(written, o)) {
-                    put(part_of(whole.value[at(o)], c.value[o].region), f, false, p.value[o], type == ts::element::f64);
+                    put(part_of(whole.value[ts::to_size(o)], c.value[o].region), f, false, p.value[o],
+                        type == ts::element::f64);
                 }
                 p.b.call.value[o].data = p.value[o].data();
             }
@@ -195,7 +195,7 @@ struct tester {
                 const int f = k.gradient[o] < 0 ? host::format::plain : k.gradient[o];
                 p.gradient[o] = guarded(table.bytes(f, c.gradient[o].region.extents(), type));
                 if (!ts::has(c.emits, o)) {
-                    put(part_of(whole.gradient[at(o)], c.gradient[o].region), f, true, p.gradient[o],
+                    put(part_of(whole.gradient[ts::to_size(o)], c.gradient[o].region), f, true, p.gradient[o],
                         type == ts::element::f64);
                 }
                 p.b.call.gradient[o].data = p.gradient[o].data();
@@ -224,16 +224,16 @@ struct tester {
     /// What the reference makes of the call.
     void expect(const op_instance& whole, ts::compute_call c, std::vector<tile>& values,
                 std::vector<tile>& gradients) const {
-        values.resize(at(c.d->operands.size()));
-        gradients.resize(at(c.d->operands.size()));
+        values.resize(ts::to_size(c.d->operands.size()));
+        gradients.resize(ts::to_size(c.d->operands.size()));
         for (int o = 0; o < c.d->operands.size(); ++o) {
             if (c.value[o].region.rank > 0) {
-                values[at(o)] = part_of(whole.value[at(o)], c.value[o].region);
-                c.value[o].data = op_instance::view(values[at(o)]).data;
+                values[ts::to_size(o)] = part_of(whole.value[ts::to_size(o)], c.value[o].region);
+                c.value[o].data = op_instance::view(values[ts::to_size(o)]).data;
             }
             if (c.gradient[o].region.rank > 0) {
-                gradients[at(o)] = part_of(whole.gradient[at(o)], c.gradient[o].region);
-                c.gradient[o].data = op_instance::view(gradients[at(o)]).data;
+                gradients[ts::to_size(o)] = part_of(whole.gradient[ts::to_size(o)], c.gradient[o].region);
+                c.gradient[o].data = op_instance::view(gradients[ts::to_size(o)]).data;
             }
         }
         ts::reference::compute<double>(c);
@@ -293,11 +293,11 @@ struct tester {
                     CHECK(std::memcmp(p.value[o].data(), expected.data(), p.value[o].size()) == 0);
                 } else if (ts::has(written, o) && !ts::has(k.unused, o)) {
                     check_close(get(c.value[o].region, std::max(k.value[o], 0), false, p.value[o], is_double),
-                                values[at(o)].numbers, mixes, true, largest[way]);
+                                values[ts::to_size(o)].numbers, mixes, true, largest[way]);
                 }
                 if (ts::has(c.emits, o)) {
                     check_close(get(c.gradient[o].region, std::max(k.gradient[o], 0), true, p.gradient[o], is_double),
-                                gradients[at(o)].numbers, mixes, false, // the reference adds them to zeros
+                                gradients[ts::to_size(o)].numbers, mixes, false, // the reference adds them to zeros
                                 largest[way]);
                 }
             }

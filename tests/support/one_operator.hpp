@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace test_support {
 
@@ -76,22 +77,22 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
             continue;
         }
         const ts::box all = ts::whole(g.parameters[e.what.tensor].extents);
-        std::vector<float> whole_parameter(static_cast<std::size_t>(all.volume()));
+        std::vector<float> whole_parameter(ts::to_size(all.volume()));
         for (std::size_t i = 0; i < whole_parameter.size(); ++i) {
             whole_parameter[i] = 0.3F + static_cast<float>(ts::op::mix(i) >> 44U) / 1048576.0F;
         }
-        std::vector<float> part(static_cast<std::size_t>(e.what.region.volume()));
+        std::vector<float> part(ts::to_size(e.what.region.volume()));
         ts::box_copy(e.what.region, all, e.what.region)
             .apply(whole_parameter.data(), part.data(), true, ts::reducer::none);
         backend.from_plain(e.what, part.data(), store.address(e));
     }
-    ts::executor<Backend> run(backend, threads, g, static_cast<ts::plan&&>(p), store);
+    ts::executor<Backend> run(backend, threads, g, std::move(p), store);
     ts::run_state state;
     state.seed = 5;
     state.learning_rate = update.rate;
-    std::vector<const void*> pointers(static_cast<std::size_t>(g.tensor_count), nullptr);
+    std::vector<const void*> pointers(ts::to_size(g.tensor_count), nullptr);
     for (std::size_t k = 0; k < data.tensors.size(); ++k) {
-        pointers[static_cast<std::size_t>(data.tensors[k])] = data.inputs[k].data;
+        pointers[ts::to_size(data.tensors[k])] = data.inputs[k].data;
     }
     state.inputs = pointers.data();
     run.run(state);
@@ -99,7 +100,7 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
     const auto add = [&](const std::vector<ts::result_piece>& pieces, int offset, auto&& extents_of) {
         std::vector<std::tuple<int, int, ts::box>> seen;
         for (const ts::result_piece& r : pieces) {
-            const ts::tile& t = run.bound().tiles[static_cast<std::size_t>(r.tile)];
+            const ts::tile& t = run.bound().tiles[ts::to_size(r.tile)];
             bool again = false;
             for (const auto& [tensor, part, region] : seen) {
                 again = again || (tensor == r.tensor && part == r.summand && region == t.region);
@@ -110,8 +111,8 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
             seen.push_back({r.tensor, r.summand, t.region});
             const ts::box all = ts::whole(extents_of(r.tensor));
             std::vector<double>& to = result[offset + r.tensor];
-            to.resize(static_cast<std::size_t>(all.volume()), 0.0);
-            std::vector<float> plain(static_cast<std::size_t>(t.elements));
+            to.resize(ts::to_size(all.volume()), 0.0);
+            std::vector<float> plain(ts::to_size(t.elements));
             backend.to_plain(t, run.memory()[r.tile], plain.data());
             const std::vector<double> piece(plain.begin(), plain.end());
             ts::box_copy(t.region, t.region, all).apply(piece.data(), to.data(), false, ts::reducer::sum);
@@ -123,8 +124,8 @@ std::map<int, std::vector<double>> values_after(Backend& backend, const ts::grap
         if (update.rate > 0 && e.what.kind == ts::tile_kind::parameter) {
             const ts::box all = ts::whole(g.parameters[e.what.tensor].extents);
             std::vector<double>& to = result[first_update + e.what.tensor];
-            to.resize(static_cast<std::size_t>(all.volume()));
-            std::vector<float> plain(static_cast<std::size_t>(e.what.elements));
+            to.resize(ts::to_size(all.volume()));
+            std::vector<float> plain(ts::to_size(e.what.elements));
             backend.to_plain(e.what, store.address(e), plain.data());
             const std::vector<double> piece(plain.begin(), plain.end());
             ts::box_copy(e.what.region, e.what.region, all).apply(piece.data(), to.data(), true, ts::reducer::none);

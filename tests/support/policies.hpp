@@ -42,7 +42,9 @@ inline std::vector<std::pair<std::string, ts::synchronization>> small_policies(c
         ts::option_values values;
         for (const small_option& o : small_options) {
             const bool own = ts::find_option(*r, o.option) != nullptr && (o.policy.empty() || o.policy == r->name);
-            own ? values.set(o.option, o.value) : void();
+            if (own) {
+                values.set(o.option, o.value);
+            }
         }
         all.emplace_back(r->title, ts::schedule::make(*r, {gradients, devices, slow, values}));
     }

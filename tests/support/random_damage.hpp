@@ -107,7 +107,7 @@ public:
         ts::parameter_store store(p_);
         const ts::addresses where(p_, store);
         for (int i = 0; i < g_.parameter_count; ++i) {
-            std::vector<float> values(place(static_cast<int>(g_.parameters[i].extents.volume())));
+            std::vector<float> values(ts::to_size(static_cast<int>(g_.parameters[i].extents.volume())));
             ts::initialize(g_, i, case_.made.seed, values);
             ts::detail::store_values(backend_, store, i, -1, g_.parameters[i].extents, values);
         }
@@ -126,23 +126,23 @@ public:
 
 private:
     void walk(const std::vector<ts::runnable>& all, int again, random& pick) const {
-        std::vector<const void*> inputs(place(g_.tensor_count), nullptr);
+        std::vector<const void*> inputs(ts::to_size(g_.tensor_count), nullptr);
         for (std::size_t k = 0; k < data_.tensors.size(); ++k) {
-            inputs[place(data_.tensors[k])] = data_.inputs[k].data;
+            inputs[ts::to_size(data_.tensors[k])] = data_.inputs[k].data;
         }
         std::vector<int> next(p_.order.size(), 0); // of a queue: how many have finished
         std::vector<char> done(p_.tasks.size(), 0);
         for (std::size_t finished = 0; finished < p_.tasks.size(); ++finished) {
             const int t = ready_task(next, done, pick);
-            const ts::task& x = p_.tasks[place(t)];
+            const ts::task& x = p_.tasks[ts::to_size(t)];
             ts::run_state state;
             state.seed = case_.made.seed;
             state.step = static_cast<std::uint64_t>(again * p_.steps_per_plan + x.step);
             state.learning_rate = static_cast<double>(case_.made.how.learning_rate);
             state.inputs = inputs.data();
-            all[place(t)].call(all[place(t)].context, state);
-            done[place(t)] = 1;
-            ++next[place(p_.list_of(x))];
+            all[ts::to_size(t)].call(all[ts::to_size(t)].context, state);
+            done[ts::to_size(t)] = 1;
+            ++next[ts::to_size(p_.list_of(x))];
         }
     }
 
@@ -152,16 +152,16 @@ private:
         const int first = pick(lists);
         for (int k = 0; k < lists; ++k) {
             const int l = (first + k) % lists;
-            const std::vector<int>& list = p_.order[place(l)];
+            const std::vector<int>& list = p_.order[ts::to_size(l)];
             if (p_.is_queue(l)) {
                 for (const int t : list) {
-                    if (done[place(t)] == 0 && is_ready(p_.tasks[place(t)], next, done)) {
+                    if (done[ts::to_size(t)] == 0 && is_ready(p_.tasks[ts::to_size(t)], next, done)) {
                         return t;
                     }
                 }
-            } else if (next[place(l)] < static_cast<int>(list.size()) &&
-                       is_ready(p_.tasks[place(list[place(next[place(l)])])], next, done)) {
-                return list[place(next[place(l)])];
+            } else if (next[ts::to_size(l)] < static_cast<int>(list.size()) &&
+                       is_ready(p_.tasks[ts::to_size(list[ts::to_size(next[ts::to_size(l)])])], next, done)) {
+                return list[ts::to_size(next[ts::to_size(l)])];
             }
         }
         throw ts::error("tessera: a deadlock");
@@ -170,10 +170,10 @@ private:
     static bool is_ready(const ts::task& t, const std::vector<int>& next, const std::vector<char>& done) {
         bool ready = true;
         for (const ts::wait_for& w : t.waits) {
-            ready = ready && next[place(w.list)] >= w.count;
+            ready = ready && next[ts::to_size(w.list)] >= w.count;
         }
         for (const int a : t.after) {
-            ready = ready && done[place(a)] != 0;
+            ready = ready && done[ts::to_size(a)] != 0;
         }
         return ready;
     }
@@ -182,7 +182,7 @@ private:
         ts::detail::piece_sum sum;
         std::vector<float> out;
         const auto add = [&](const std::vector<ts::result_piece>& list, int tensor, int step, const ts::shape& s) {
-            out.assign(place(static_cast<int>(s.volume())), 0.0F);
+            out.assign(ts::to_size(static_cast<int>(s.volume())), 0.0F);
             sum.add(backend_, p_, where, list, tensor, step, ts::whole(s), out);
             seen.emplace_back(out.begin(), out.end());
         };
@@ -208,7 +208,7 @@ private:
             for (const ts::parameter_store::entry& e : store.entries()) {
                 if (e.what.kind == ts::tile_kind::parameter && e.what.tensor == i && e.what.slices == 1) {
                     const ts::index_t n = e.what.region.volume();
-                    std::vector<float> copy(place(static_cast<int>(n)));
+                    std::vector<float> copy(ts::to_size(static_cast<int>(n)));
                     std::vector<float> same(copy);
                     backend_.to_plain(e.what, store.address(e), copy.data());
                     ts::box_copy(e.what.region, ts::whole(s), e.what.region)

@@ -239,7 +239,7 @@ private:
         case life_event::short_step:
             return note({s.step(few())});
         case life_event::steps:
-            return note(s.steps(std::vector<std::vector<ts::input_data>>(at(e.number), c_.data.inputs)));
+            return note(s.steps(std::vector<std::vector<ts::input_data>>(ts::to_size(e.number), c_.data.inputs)));
         case life_event::evaluate:
             return note({s.evaluate(c_.data.inputs).loss});
         case life_event::short_evaluate:
@@ -248,12 +248,17 @@ private:
         case life_event::predict_layers:
             return predict(e);
         case life_event::prune:
-            return e.number >= 0 ? ts::prune(s, e.number, e.fraction) : void();
+            if (e.number >= 0) {
+                ts::prune(s, e.number, e.fraction);
+            }
+            return;
         case life_event::averages:
             return s.use_ema(!s.uses_ema());
         case life_event::reload: {
             const bool averages = s.uses_ema();
-            averages ? s.use_ema(false) : void();
+            if (averages) {
+                s.use_ema(false);
+            }
             ts::io::save_checkpoint(s, folder_);
             ++loads_;
             begin();
@@ -281,13 +286,13 @@ private:
         for (std::size_t k = 0; k < c_.data.tensors.size(); ++k) {
             const int t = c_.data.tensors[k];
             const ts::shape& x = g_.tensors[t].extents;
-            const std::size_t each = at(static_cast<int>(x.volume() / x[0]));
-            const std::size_t n = at(e.number) * each;
+            const std::size_t each = ts::to_size(static_cast<int>(x.volume() / x[0]));
+            const std::size_t n = ts::to_size(e.number) * each;
             for (std::size_t i = 0; i < n; ++i) {
                 c_.data.labels[k].empty() ? numbers[k].push_back(c_.data.numbers[k][i % c_.data.numbers[k].size()])
                                           : labels[k].push_back(c_.data.labels[k][i % c_.data.labels[k].size()]);
             }
-            if (part.tensors[at(t)] < 0) {
+            if (part.tensors[ts::to_size(t)] < 0) {
                 continue;
             }
             if (c_.data.labels[k].empty()) {
@@ -316,7 +321,6 @@ private:
     }
 
     void note(const std::vector<double>& numbers) { r_.seen.back() = numbers; }
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     double off() {
         draw_ = ts::op::mix(draw_ + 1);
         return nudge_ * (static_cast<double>(draw_ >> 40U) / static_cast<double>(1U << 23U) - 1);

@@ -37,7 +37,7 @@ inline message_case random_messages(int number, coverage& seen) {
     c.how = number % 3 == 0 ? data_parallel(g, c.devices)
                             : random_pipeline(g, c.devices, 9100 + static_cast<std::uint64_t>(number), seen).how;
     const auto policies = small_policies(g, c.devices);
-    const auto policy = static_cast<std::size_t>(number) % (policies.size() + 1);
+    const auto policy = ts::to_size(number) % (policies.size() + 1);
     c.name = "every gradient by itself";
     if (policy < policies.size()) {
         c.name = policies[policy].first;

@@ -16,7 +16,7 @@
 namespace test_support {
 
 /// How many operators of each kind networks have, so that a test can say that none was forgotten.
-using kind_counts = std::array<int, static_cast<std::size_t>(op_kinds)>;
+using kind_counts = std::array<int, ts::to_size(op_kinds)>;
 
 /// The operators that networks are drawn from: all but losses, or those that there were when plans were recorded, so
 /// that they stay the same.
@@ -120,9 +120,9 @@ private:
 
     /// One of the tensors, those that nothing reads yet being likelier.
     std::size_t some_tensor() {
-        std::size_t best = static_cast<std::size_t>(pick_(static_cast<int>(live_.size())));
+        std::size_t best = ts::to_size(pick_(static_cast<int>(live_.size())));
         for (int k = 0; k < 3 && used_[best] > 0; ++k) {
-            best = static_cast<std::size_t>(pick_(static_cast<int>(live_.size())));
+            best = ts::to_size(pick_(static_cast<int>(live_.size())));
         }
         return best;
     }
@@ -278,9 +278,8 @@ private:
                                                 ts::op_kind::linear};
         a.kind = rank(x) == 4 && pick_(2) == 0   ? of_images[pick_(6)]
                  : rank(x) == 5 && pick_(2) == 0 ? of_volumes[pick_(5)]
-                 : rank(x) == 3 && pick_(4) == 0
-                     ? of_sequences[pick_(4)]
-                     : kinds_[static_cast<std::size_t>(pick_(static_cast<int>(kinds_.size())))];
+                 : rank(x) == 3 && pick_(4) == 0 ? of_sequences[pick_(4)]
+                                                 : kinds_[ts::to_size(pick_(static_cast<int>(kinds_.size())))];
         a.frozen = pick_(12) == 0;
         a.out = 1 + pick_(6);
         switch (known(a.kind)) {
@@ -454,7 +453,7 @@ private:
         const ts::op_attributes a = some_attributes(x);
         if (a.kind == ts::op_kind::embedding) {
             if (!tokens_.empty()) {
-                embed(tokens_[static_cast<std::size_t>(pick_(static_cast<int>(tokens_.size())))]);
+                embed(tokens_[ts::to_size(pick_(static_cast<int>(tokens_.size())))]);
             }
             return;
         }
@@ -487,7 +486,7 @@ private:
             return;
         }
         if (ts::record_of(a).uses != nullptr) { // one tensor in several places
-            const std::vector<int> places(static_cast<std::size_t>(ts::record_of(a).uses(a)), x);
+            const std::vector<int> places(ts::to_size(ts::record_of(a).uses(a)), x);
             const int made = add(a, places);
             keep(made);
             used_[first] += made >= 0 ? 1 : 0;
@@ -607,7 +606,7 @@ private:
         for (int p = 0; p < grow_.parameter_count; ++p) {
             for_training = for_training || grow_.parameters[p].trained;
         }
-        const std::size_t alone = for_training ? static_cast<std::size_t>(1 + pick_(2)) : 0;
+        const std::size_t alone = for_training ? ts::to_size(1 + pick_(2)) : 0;
         std::vector<int> flat;
         while (loose.size() > alone) {
             const int x = loose.back();
@@ -660,7 +659,7 @@ inline ts::graph random_network(std::uint64_t seed, int most = 9, drawn_from whi
 
 inline void count_kinds(const ts::graph_view& g, kind_counts& counts) {
     for (int op = 0; op < g.op_count; ++op) {
-        ++counts[static_cast<std::size_t>(number_of(g.ops[op].attributes.kind))];
+        ++counts[ts::to_size(number_of(g.ops[op].attributes.kind))];
     }
 }
 

@@ -26,7 +26,7 @@ inline std::vector<ts::input_data> first_samples(const ts::graph_view& g, const 
     std::vector<ts::input_data> result;
     for (std::size_t k = 0; k < data.tensors.size(); ++k) {
         const ts::shape& x = g.tensors[data.tensors[k]].extents;
-        const auto n = static_cast<std::size_t>(x.volume() / x[0] * count);
+        const auto n = ts::to_size(x.volume() / x[0] * count);
         if (data.labels[k].empty()) {
             result.emplace_back(std::span<const float>(data.numbers[k]).first(n));
         } else {
@@ -91,7 +91,7 @@ private:
     void feed(const ts::graph_view& g, const batch_data& data) {
         for (std::size_t k = 0; k < data.tensors.size(); ++k) {
             const int t = data.tensors[k];
-            const auto n = static_cast<std::size_t>(small_.tensors[static_cast<std::size_t>(t)].extents.volume());
+            const auto n = ts::to_size(small_.tensors[ts::to_size(t)].extents.volume());
             if (data.labels[k].empty()) {
                 std::vector<double> numbers(data.numbers[k].begin(), data.numbers[k].end());
                 for (double& x : numbers) {
@@ -119,17 +119,15 @@ private:
             ++op;
         }
         const ts::shape& x = g.tensors[g.ops[op].inputs[0]].extents;
-        const std::vector<double>& logits = full_network_.values[static_cast<std::size_t>(g.ops[op].inputs[0])];
-        const auto& labels = full_network_.labels[static_cast<std::size_t>(g.ops[op].inputs[1])];
+        const std::vector<double>& logits = full_network_.values[ts::to_size(g.ops[op].inputs[0])];
+        const auto& labels = full_network_.labels[ts::to_size(g.ops[op].inputs[1])];
         const int axis = ts::op::channel_dimension(x.rank);
         const ts::index_t blocks = axis == 1 ? x[0] : x[0] * x[1];
         const ts::index_t pixels = x.volume() / blocks / x[axis];
         for (ts::index_t n = 0; n < blocks; ++n) {
             for (ts::index_t q = 0; q < pixels; ++q) {
-                const auto at = [&](ts::index_t c) {
-                    return logits[static_cast<std::size_t>((n * x[axis] + c) * pixels + q)];
-                };
-                const ts::index_t label = labels[static_cast<std::size_t>(n * pixels + q)];
+                const auto at = [&](ts::index_t c) { return logits[ts::to_size((n * x[axis] + c) * pixels + q)]; };
+                const ts::index_t label = labels[ts::to_size(n * pixels + q)];
                 bool surely = true;
                 bool perhaps = true;
                 for (ts::index_t c = 0; c < x[axis]; ++c) {
@@ -190,7 +188,7 @@ training_record train(Session& session, const random_case& c, const batch_data& 
         const std::vector<float> f = session.parameter(p);
         r.change.emplace_back(f.begin(), f.end());
         for (std::size_t i = 0; i < f.size(); ++i) {
-            r.change.back()[i] -= static_cast<double>(start[static_cast<std::size_t>(p)][i]);
+            r.change.back()[i] -= static_cast<double>(start[ts::to_size(p)][i]);
         }
         const auto copies = session.parameter_copies(p);
         for (const auto& a : copies) {
@@ -227,7 +225,7 @@ inline double largest_difference(const ts::graph_view& g, const std::vector<std:
     }
     double worst = 0;
     for (int p = 0; p < g.parameter_count; ++p) {
-        const auto i = static_cast<std::size_t>(p);
+        const auto i = ts::to_size(p);
         if (!b[i].empty() && (!trained_only || g.parameters[p].trained)) {
             const double own = relative(a[i], b[i], std::max(1e-2 * largest, least));
             worst = own > worst || std::isnan(own) ? own : worst;

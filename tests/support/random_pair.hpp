@@ -7,6 +7,7 @@
 #include "tessera/schedule/parameter_average.hpp"
 
 #include <string>
+#include <utility>
 
 namespace test_support {
 
@@ -33,7 +34,7 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& updat
             c.how.statistics = ts::statistics_over::micro_batch;
             c.schedule = "any legal order";
         }
-        r.how = static_cast<ts::strategy&&>(c.how);
+        r.how = std::move(c.how);
         r.what = c.schedule;
     }
     r.how.overlap = pick(3) == 0;

@@ -23,30 +23,30 @@ struct pipeline_case {
 /// any assignment that the edges allow. Returns how many stages there are.
 inline int random_stages(const ts::graph_view& g, ts::strategy& s, int most, random& pick) {
     const bool any = pick(3) == 0;
-    std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
+    std::vector<int> stage(ts::to_size(g.op_count), 0);
     int last = 0;
     for (int op = 0; op < g.op_count; ++op) {
         int own = any ? 0 : last;
         for (int t : g.ops[op].inputs) {
             const int producer = g.tensors[t].producer;
-            own = producer >= 0 ? std::max(own, stage[static_cast<std::size_t>(producer)]) : own;
+            own = producer >= 0 ? std::max(own, stage[ts::to_size(producer)]) : own;
         }
         own = std::min(own + (pick(3) == 0 ? 1 : 0), most - 1);
-        stage[static_cast<std::size_t>(op)] = own;
+        stage[ts::to_size(op)] = own;
         last = std::max(last, own);
     }
-    std::vector<int> number(static_cast<std::size_t>(last) + 1, -1); // without gaps
+    std::vector<int> number(ts::to_size(last) + 1, -1); // without gaps
     int stages = 0;
     for (int i = 0; i <= last; ++i) {
         bool used = false;
         for (int x : stage) {
             used = used || x == i;
         }
-        number[static_cast<std::size_t>(i)] = used ? stages++ : -1;
+        number[ts::to_size(i)] = used ? stages++ : -1;
     }
     for (int op = 0; op < g.op_count; ++op) {
-        const auto at = static_cast<std::size_t>(op);
-        s.ops[at].stage = number[static_cast<std::size_t>(stage[at])];
+        const auto at = ts::to_size(op);
+        s.ops[at].stage = number[ts::to_size(stage[at])];
     }
     return stages;
 }

@@ -76,9 +76,7 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
         s.mirrored.push_back(static_cast<char>(mirrors && pick(2) == 0 ? 1 : 0));
         s.keeps.push_back(static_cast<char>(pick(2)));
     }
-    const auto at = [&](int stage, int m) {
-        return static_cast<std::size_t>(stage) * static_cast<std::size_t>(micro_batches) + static_cast<std::size_t>(m);
-    };
+    const auto at = [&](int stage, int m) { return ts::to_size(stage) * ts::to_size(micro_batches) + ts::to_size(m); };
     const std::size_t count = at(stages - 1, micro_batches - 1) + 1;
     std::vector<char> forward(count, 0), again(count, 0), backward(count, 0), weight(count, 0);
     while (true) {
@@ -88,11 +86,11 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
                 bool fed = true;
                 bool answered = true;
                 for (int j = 0; j < stages; ++j) {
-                    for (const int to : follows[static_cast<std::size_t>(j)]) {
+                    for (const int to : follows[ts::to_size(j)]) {
                         fed = fed && (to != i || forward[at(j, m)] != 0);
                     }
                 }
-                for (const int to : follows[static_cast<std::size_t>(i)]) {
+                for (const int to : follows[ts::to_size(i)]) {
                     answered = answered && backward[at(to, m)] != 0;
                 }
                 if (forward[at(i, m)] == 0) {
@@ -115,9 +113,9 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
         if (ready.empty()) {
             return s;
         }
-        const ts::action x = ready[static_cast<std::size_t>(pick(static_cast<int>(ready.size())))];
-        const int own = home[static_cast<std::size_t>(x.stage)];
-        s.workers[static_cast<std::size_t>(s.is_mirrored(x.micro_batch) ? workers - 1 - own : own)].push_back(x);
+        const ts::action x = ready[ts::to_size(pick(static_cast<int>(ready.size())))];
+        const int own = home[ts::to_size(x.stage)];
+        s.workers[ts::to_size(s.is_mirrored(x.micro_batch) ? workers - 1 - own : own)].push_back(x);
         std::vector<char>& done = x.what == ts::action_kind::forward           ? forward
                                   : x.what == ts::action_kind::recompute       ? again
                                   : x.what == ts::action_kind::backward_weight ? weight
@@ -128,14 +126,14 @@ inline ts::pipeline_schedule random_order(const std::vector<std::vector<int>>& f
 
 /// For every stage of a strategy those that read what it makes.
 inline std::vector<std::vector<int>> stages_after(const ts::graph_view& g, const ts::strategy& s, int stages) {
-    std::vector<std::vector<int>> after(static_cast<std::size_t>(stages));
+    std::vector<std::vector<int>> after(ts::to_size(stages));
     for (int op = 0; op < g.op_count; ++op) {
         for (const int t : g.ops[op].inputs) {
             const int producer = g.tensors[t].producer;
-            const int own = s.ops[static_cast<std::size_t>(op)].stage;
-            const int from = producer < 0 ? own : s.ops[static_cast<std::size_t>(producer)].stage;
+            const int own = s.ops[ts::to_size(op)].stage;
+            const int from = producer < 0 ? own : s.ops[ts::to_size(producer)].stage;
             if (from != own) {
-                after[static_cast<std::size_t>(from)].push_back(own);
+                after[ts::to_size(from)].push_back(own);
             }
         }
     }
@@ -144,18 +142,18 @@ inline std::vector<std::vector<int>> stages_after(const ts::graph_view& g, const
 
 /// Two actions of a worker change places, one is lost, doubled, or done by another worker, or numbers do not fit.
 inline std::string damage(ts::pipeline_schedule& s, random& pick) {
-    std::vector<ts::action>& list = s.workers[static_cast<std::size_t>(pick(static_cast<int>(s.workers.size())))];
+    std::vector<ts::action>& list = s.workers[ts::to_size(pick(static_cast<int>(s.workers.size())))];
     if (list.empty()) {
         return "none";
     }
-    const auto where = static_cast<std::size_t>(pick(static_cast<int>(list.size())));
+    const auto where = ts::to_size(pick(static_cast<int>(list.size())));
     if (list[where].what == ts::action_kind::recompute) { // nobody has to say when
         return "none";
     }
     switch (pick(6)) {
     case 0:
     case 1:
-        std::swap(list[where], list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))]);
+        std::swap(list[where], list[ts::to_size(pick(static_cast<int>(list.size())))]);
         return "two actions swapped";
     case 2:
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(where));
@@ -166,7 +164,7 @@ inline std::string damage(ts::pipeline_schedule& s, random& pick) {
     case 4: {
         const ts::action x = list[where];
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(where));
-        s.workers[static_cast<std::size_t>(pick(static_cast<int>(s.workers.size())))].push_back(x);
+        s.workers[ts::to_size(pick(static_cast<int>(s.workers.size())))].push_back(x);
         return "an action at another worker's end";
     }
     default:
@@ -177,14 +175,12 @@ inline std::string damage(ts::pipeline_schedule& s, random& pick) {
 
 // ---- damaged plans --------------------------------------------------------------------------------------------------
 
-inline std::size_t place(int i) { return static_cast<std::size_t>(i); }
-
 /// In which list of a plan every task is.
 inline std::vector<int> lists_of(const ts::plan& p) {
     std::vector<int> list(p.tasks.size(), -1);
     for (std::size_t d = 0; d < p.order.size(); ++d) {
         for (const int t : p.order[d]) {
-            list[place(t)] = static_cast<int>(d);
+            list[ts::to_size(t)] = static_cast<int>(d);
         }
     }
     return list;
@@ -196,30 +192,30 @@ inline bool is_implied(const ts::plan& p, int task, std::size_t wait) {
     const std::size_t lists = p.order.size();
     std::vector<int> clock(p.tasks.size() * lists, 0);
     for (int t = 0; t <= task; ++t) { // in the plan's order whatever a task waits for comes before it
-        int* mine = clock.data() + place(t) * lists;
+        int* mine = clock.data() + ts::to_size(t) * lists;
         const auto join = [&](int other) {
             for (std::size_t k = 0; k < lists; ++k) {
-                mine[k] = std::max(mine[k], clock[place(other) * lists + k]);
+                mine[k] = std::max(mine[k], clock[ts::to_size(other) * lists + k]);
             }
         };
-        const ts::task& x = p.tasks[place(t)];
-        const std::vector<int>& own = p.order[place(list[place(t)])];
+        const ts::task& x = p.tasks[ts::to_size(t)];
+        const std::vector<int>& own = p.order[ts::to_size(list[ts::to_size(t)])];
         if (x.position > 0) {
-            join(own[place(x.position) - 1]);
+            join(own[ts::to_size(x.position) - 1]);
         }
         for (std::size_t w = 0; w < x.waits.size(); ++w) {
             if (x.waits[w].count > 0 && (t != task || w != wait)) {
-                join(p.order[place(x.waits[w].list)][place(x.waits[w].count) - 1]);
+                join(p.order[ts::to_size(x.waits[w].list)][ts::to_size(x.waits[w].count) - 1]);
             }
         }
-        mine[list[place(t)]] = t == task ? mine[list[place(t)]] : x.position + 1;
+        mine[list[ts::to_size(t)]] = t == task ? mine[list[ts::to_size(t)]] : x.position + 1;
     }
-    const ts::wait_for& dropped = p.tasks[place(task)].waits[wait];
-    return clock[place(task) * lists + place(dropped.list)] >= dropped.count;
+    const ts::wait_for& dropped = p.tasks[ts::to_size(task)].waits[wait];
+    return clock[ts::to_size(task) * lists + ts::to_size(dropped.list)] >= dropped.count;
 }
 
 inline std::string text_of(const ts::plan& p, int task) {
-    const ts::task& t = p.tasks[place(task)];
+    const ts::task& t = p.tasks[ts::to_size(task)];
     return " [" + std::string(ts::to_text(t.kind())) + " " + ts::to_text(t.what) + " of operator " +
            std::to_string(t.op) + ", shard " + std::to_string(t.shard_number) + ", micro-batch " +
            std::to_string(t.micro_batch) + "]";
@@ -229,11 +225,11 @@ inline std::string text_of(const ts::plan& p, int task) {
 inline std::string drop_a_wait(ts::plan& p, random& pick) {
     for (int tries = 0; tries < 20; ++tries) {
         const int t = pick(static_cast<int>(p.tasks.size()));
-        std::vector<ts::wait_for>& waits = p.tasks[place(t)].waits;
+        std::vector<ts::wait_for>& waits = p.tasks[ts::to_size(t)].waits;
         if (waits.empty()) {
             continue;
         }
-        const auto w = place(pick(static_cast<int>(waits.size())));
+        const auto w = ts::to_size(pick(static_cast<int>(waits.size())));
         if (!is_implied(p, t, w)) {
             waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(w));
             return text_of(p, t);
@@ -247,13 +243,13 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
     std::vector<ts::access> first;
     std::vector<ts::access> second;
     for (int tries = 0; tries < 60; ++tries) {
-        std::vector<int>& list = p.order[place(pick(static_cast<int>(p.order.size())))];
+        std::vector<int>& list = p.order[ts::to_size(pick(static_cast<int>(p.order.size())))];
         if (list.size() < 2) {
             continue;
         }
-        const auto i = place(pick(static_cast<int>(list.size()) - 1));
-        ts::accesses_of(p, p.tasks[place(list[i])], first);
-        ts::accesses_of(p, p.tasks[place(list[i + 1])], second);
+        const auto i = ts::to_size(pick(static_cast<int>(list.size()) - 1));
+        ts::accesses_of(p, p.tasks[ts::to_size(list[i])], first);
+        ts::accesses_of(p, p.tasks[ts::to_size(list[i + 1])], second);
         bool ordered = false;
         bool adds = false; // two that add to one sum may change places
         for (const ts::access& a : first) {
@@ -264,7 +260,7 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
         }
         if (ordered && !adds) {
             std::swap(list[i], list[i + 1]);
-            std::swap(p.tasks[place(list[i])].position, p.tasks[place(list[i + 1])].position);
+            std::swap(p.tasks[ts::to_size(list[i])].position, p.tasks[ts::to_size(list[i + 1])].position);
             return text_of(p, list[i + 1]) + text_of(p, list[i]);
         }
     }
@@ -273,7 +269,7 @@ inline std::string swap_dependent(ts::plan& p, random& pick) {
 
 /// True where a task's slice of what it writes has no elements: there are more slices than elements.
 inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
-    const ts::tile& x = p.tiles[place(t.writes[0])];
+    const ts::tile& x = p.tiles[ts::to_size(t.writes[0])];
     return (t.params().slices > 1 && x.slices == 1
                 ? ts::even_part(x.elements, t.params().slices, t.params().slice).size()
                 : x.elements) == 0;
@@ -282,16 +278,16 @@ inline bool has_no_elements(const ts::plan& p, const ts::task& t) {
 /// True where another task reads what a task writes, or it stays when the run has ended. (Of gradients that replicas of
 /// a shard make alike, the others may take but one.)
 inline bool is_needed(const ts::plan& p, int task) {
-    if (p.tasks[place(task)].params().parameter >= 0 && has_no_elements(p, p.tasks[place(task)])) {
+    if (p.tasks[ts::to_size(task)].params().parameter >= 0 && has_no_elements(p, p.tasks[ts::to_size(task)])) {
         return false;
     }
-    for (const int w : p.tasks[place(task)].writes) {
+    for (const int w : p.tasks[ts::to_size(task)].writes) {
         const int root = p.root(w);
-        if (p.tiles[place(root)].keep || ts::is_persistent(p.tiles[place(root)].kind)) {
+        if (p.tiles[ts::to_size(root)].keep || ts::is_persistent(p.tiles[ts::to_size(root)].kind)) {
             return true;
         }
         for (int t = 0; t < static_cast<int>(p.tasks.size()); ++t) {
-            for (const int r : p.tasks[place(t)].reads) {
+            for (const int r : p.tasks[ts::to_size(t)].reads) {
                 if (t != task && p.root(r) == root) {
                     return true;
                 }
@@ -317,7 +313,7 @@ inline std::string remove_a_task(ts::plan& p, random& pick) {
 inline std::string tamper_with_exchange(ts::plan& p, random& pick) {
     for (int tries = 0; tries < 60; ++tries) {
         const int i = pick(static_cast<int>(p.tasks.size()));
-        ts::task& t = p.tasks[place(i)];
+        ts::task& t = p.tasks[ts::to_size(i)];
         const int how = pick(4);
         if (t.params().parameter < 0 || has_no_elements(p, t)) {
             continue;
@@ -374,7 +370,7 @@ inline void try_schedule(const ts::graph_view& g, int devices, std::uint64_t see
         c.schedule = "any legal order";
     }
     const auto policies = small_policies(g, devices);
-    const auto policy = place(pick(static_cast<int>(policies.size()) + 4)); // some have none
+    const auto policy = ts::to_size(pick(static_cast<int>(policies.size()) + 4)); // some have none
     const bool synchronizes = policy < policies.size();
     if (synchronizes) {
         c.how.sync = policies[policy].second;

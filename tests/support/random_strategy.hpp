@@ -44,7 +44,7 @@ inline bool split_reduction(const ts::description& d, ts::configuration& c, int 
 /// `leave` > 1: the operator is to leave its output in that many parts, if it can.
 inline void random_configuration(const ts::graph_view& g, ts::strategy& s, int op, int devices, int leave, random& pick,
                                  coverage& seen) {
-    ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+    ts::configuration& c = s.ops[ts::to_size(op)];
     const ts::description d = g.describe(op);
     c.uneven = c.reduces = true;
     // A linear operator passes a partial tensor on now and then.
@@ -100,16 +100,16 @@ inline ts::strategy random_strategy(const ts::graph_view& g, int devices, std::u
     ts::strategy s(g);
     random pick{ts::op::mix(seed)};
     // Now and then all that a linear operator reads is left in parts, equally many, so that it can pass them on.
-    std::vector<int> leave(static_cast<std::size_t>(g.tensor_count), 1);
+    std::vector<int> leave(ts::to_size(g.tensor_count), 1);
     const int parts = 2 + pick(2);
     for (int op = 0; op < g.op_count; ++op) {
         const bool passes = g.describe(op).linear && pick(2) == 0;
         for (int t : g.ops[op].inputs) {
-            leave[static_cast<std::size_t>(t)] = passes ? parts : leave[static_cast<std::size_t>(t)];
+            leave[ts::to_size(t)] = passes ? parts : leave[ts::to_size(t)];
         }
     }
     for (int op = 0; op < g.op_count; ++op) {
-        random_configuration(g, s, op, devices, leave[static_cast<std::size_t>(g.ops[op].output)], pick, seen);
+        random_configuration(g, s, op, devices, leave[ts::to_size(g.ops[op].output)], pick, seen);
     }
     return s;
 }

@@ -33,7 +33,7 @@ public:
     void* share(int, ts::index_t bytes) override {
         const std::unique_lock lock(all_.mutex);
         if (all_.memory.size() == shared_) {
-            all_.memory.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes) + 64));
+            all_.memory.push_back(std::make_unique<std::byte[]>(ts::to_size(bytes) + 64));
         }
         return all_.memory[shared_++].get();
     }
@@ -93,7 +93,7 @@ template <class Session>
 std::vector<std::string> save_as_ranks(Session& s, int ranks, int devices_each, const std::string& folder) {
     s.settle(); // which each rank would do for itself
     const auto all = std::make_unique<shared_by_threads>();
-    std::vector<std::string> said(static_cast<std::size_t>(ranks));
+    std::vector<std::string> said(ts::to_size(ranks));
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r) {
         threads.emplace_back([&, r] {
@@ -102,7 +102,7 @@ std::vector<std::string> save_as_ranks(Session& s, int ranks, int devices_each, 
                 const session_of_rank<Session> mine(s, group);
                 ts::io::save_checkpoint(mine, folder);
             } catch (const std::exception& e) {
-                said[static_cast<std::size_t>(r)] = e.what();
+                said[ts::to_size(r)] = e.what();
             }
         });
     }

@@ -27,7 +27,7 @@ struct batch_data {
                 continue;
             }
             tensors.push_back(t);
-            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
+            const auto n = ts::to_size(g.tensors[t].extents.volume());
             numbers.emplace_back();
             labels.emplace_back();
             if (g.tensors[t].type == ts::element::i32) {
@@ -106,11 +106,11 @@ struct oracle {
 /// micro-batch in which it has some. None at all, where that makes no difference.
 inline std::vector<std::vector<ts::reference::network::replica>> replicas_of(const ts::graph_view& g,
                                                                              const ts::strategy& s) {
-    std::vector<std::vector<ts::reference::network::replica>> all(static_cast<std::size_t>(g.op_count));
+    std::vector<std::vector<ts::reference::network::replica>> all(ts::to_size(g.op_count));
     bool any = false;
     for (int op = 0; op < g.op_count && s.statistics == ts::statistics_over::replica; ++op) {
         const ts::description d = g.describe(op);
-        const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const ts::configuration& c = s.ops[ts::to_size(op)];
         const int l = ts::statistics_loop(d);
         std::vector<int> place; // of every replica's shard along the loop
         for (int m = 0; m < s.micro_batches && l >= 0; ++m) {
@@ -119,7 +119,7 @@ inline std::vector<std::vector<ts::reference::network::replica>> replicas_of(con
                 if (s.micro_batches > 1) {
                     ts::confine(x, c, s.pool.data(), d, ts::even_part(g.tensors[0].extents[0], s.micro_batches, m));
                 }
-                auto& list = all[static_cast<std::size_t>(op)];
+                auto& list = all[ts::to_size(op)];
                 if (!x.ranges[l].empty() && (list.empty() || list.back().samples.begin < x.ranges[l].begin)) {
                     list.push_back({x.ranges[l], false});
                     place.push_back(x.index[l]);
@@ -127,7 +127,7 @@ inline std::vector<std::vector<ts::reference::network::replica>> replicas_of(con
             }
         }
         for (std::size_t k = 0; k < place.size(); ++k) {
-            all[static_cast<std::size_t>(op)][k].followed = place[k] == *std::min_element(place.begin(), place.end());
+            all[ts::to_size(op)][k].followed = place[k] == *std::min_element(place.begin(), place.end());
         }
         any = any || c.degree[l < 0 ? 0 : l] > 1;
     }
@@ -180,7 +180,7 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
         std::vector<double> all;
         std::vector<double> all_expected;
         for (int p = 0; p < g.parameter_count; ++p) {
-            const auto& e = expected.gradients[step][static_cast<std::size_t>(p)];
+            const auto& e = expected.gradients[step][ts::to_size(p)];
             if (e.empty() || !g.parameters[p].trained) {
                 continue;
             }
@@ -205,7 +205,7 @@ comparison compare(Session& session, const ts::graph_view& g, const batch_data& 
         largest = std::max(largest, std::sqrt(size));
     }
     for (int p = 0; p < g.parameter_count; ++p) {
-        const auto i = static_cast<std::size_t>(p);
+        const auto i = ts::to_size(p);
         const std::vector<float> f = session.parameter(p);
         c.parameters.push_back(f);
         std::vector<double> moved(f.begin(), f.end());

@@ -22,7 +22,11 @@ public:
     }
     small_disk(const small_disk&) = delete;
     small_disk& operator=(const small_disk&) = delete;
-    ~small_disk() { why_not_.empty() ? void(::umount2(folder_.c_str(), MNT_DETACH)) : void(); }
+    ~small_disk() {
+        if (why_not_.empty()) {
+            ::umount2(folder_.c_str(), MNT_DETACH);
+        }
+    }
 
     /// Empty: it is there.
     const std::string& why_not() const { return why_not_; }

@@ -29,7 +29,7 @@ void change(ts::op_attributes& a, const Change& to) {
 /// smooth with gelus for relus.
 inline ts::graph narrowed(ts::graph g, ts::index_t divisor, ts::index_t rows, bool smooth) {
     const ts::graph old = g;
-    const auto node = [](auto& list, int i) -> auto& { return list[static_cast<std::size_t>(i)]; };
+    const auto node = [](auto& list, int i) -> auto& { return list[ts::to_size(i)]; };
     for (ts::tensor_node& t : g.tensors) {
         if (t.producer < 0 && t.extents.rank == 4 && rows > 0) {
             t.extents.extent[2] = t.extents.extent[3] = rows;
@@ -189,9 +189,9 @@ inline double rounding_of_weights(const ts::graph_view& g, const oracle& expecte
     }
     double share = 0;
     for (int p = 0; p < g.parameter_count; ++p) {
-        std::vector<float> start(static_cast<std::size_t>(g.parameters[p].extents.volume()));
+        std::vector<float> start(ts::to_size(g.parameters[p].extents.volume()));
         ts::initialize(g, p, seed, start);
-        const double change = std::max(norm_of(expected.change[static_cast<std::size_t>(p)]), 1e-3 * largest);
+        const double change = std::max(norm_of(expected.change[ts::to_size(p)]), 1e-3 * largest);
         share = change > 0 ? std::max(share, steps * std::ldexp(norm_of(start), -24) / change) : share;
     }
     return share;

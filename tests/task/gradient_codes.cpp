@@ -23,7 +23,7 @@ struct sent {
     std::vector<float> arrived;
 
     sent(const compression_setting& compress, const std::vector<float>& g, const std::vector<float>& r)
-        : gradient(g), residual(r), words(static_cast<std::size_t>(4 * compress.words(n())) + 64, std::byte{0xa5}),
+        : gradient(g), residual(r), words(ts::to_size(4 * compress.words(n())) + 64, std::byte{0xa5}),
           arrived(g.size(), 0) {
         std::vector<std::int32_t> room(g.size());
         ts::codes::compress(compress, gradient.data(), residual.data(), n(), words.data(), room.data());
@@ -152,7 +152,7 @@ TEST_CASE("compressed gradients: what is far below a block's scale arrives in th
         std::vector<float> residual(8, 0.0F);
         std::vector<float> sum(8, 0.0F);
         std::vector<std::int32_t> room(8);
-        std::vector<std::byte> words(static_cast<std::size_t>(4 * how.words(8)));
+        std::vector<std::byte> words(ts::to_size(4 * how.words(8)));
         const int steps = 4000;
         for (int step = 0; step < steps; ++step) {
             gradient[0] = step % 2 == 0 ? 1.0F : -1.0F;

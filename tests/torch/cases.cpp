@@ -86,7 +86,7 @@ std::vector<double> train_on(const one_case& c, const samples& data, int steps, 
             const ts::index_t row = c.g.tensors[t].extents.volume() / batch;
             std::vector<float> all;
             for (ts::index_t i = 0; i < batch; ++i) {
-                const auto from = data.numbers[k].begin() + order[static_cast<std::size_t>(step % 5 * batch + i)] * row;
+                const auto from = data.numbers[k].begin() + order[ts::to_size(step % 5 * batch + i)] * row;
                 all.insert(all.end(), from, from + row);
             }
             if (c.g.tensors[t].type == ts::element::i32) {
@@ -128,7 +128,7 @@ std::vector<double> train_here(const one_case& c, const samples& data, int steps
 /// of the ranks; "-" otherwise.
 std::string layout_of(const one_case& c, int op, int operand) {
     const ts::description d = c.g.describe(op);
-    const ts::configuration& how = c.how.ops[static_cast<std::size_t>(op)];
+    const ts::configuration& how = c.how.ops[ts::to_size(op)];
     if (how.shards() != c.ranks || how.partial > 1) {
         return "-";
     }
@@ -147,8 +147,8 @@ std::string layout_of(const one_case& c, int op, int operand) {
         bool even = true;
         bool same = true;
         for (int i = 0; i < c.ranks; ++i) {
-            even = even && all[static_cast<std::size_t>(i)].dim[k] == ts::even_part(extent, c.ranks, i);
-            same = same && all[static_cast<std::size_t>(i)].dim[k] == all[0].dim[k];
+            even = even && all[ts::to_size(i)].dim[k] == ts::even_part(extent, c.ranks, i);
+            same = same && all[ts::to_size(i)].dim[k] == all[0].dim[k];
         }
         if (!same && (!even || extent % c.ranks != 0 || split >= 0)) {
             return split < 0 && operand < c.g.ops[op].inputs.size() ? "halo" + std::to_string(k) : "-";
@@ -270,7 +270,7 @@ int run(const std::string& folder, int steps, int first, int every) {
     add_cases(all, "bf16-images", rounded_images_.view());
     add_cases(all, "bf16-words", rounded_words_.view());
     int exported = 0;
-    for (std::size_t i = static_cast<std::size_t>(first); i < all.size(); i += static_cast<std::size_t>(every)) {
+    for (std::size_t i = ts::to_size(first); i < all.size(); i += ts::to_size(every)) {
         const one_case& c = all[i];
         const std::string place = folder + "/" + c.name;
         try {

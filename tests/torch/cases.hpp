@@ -127,7 +127,7 @@ inline ts::strategy along(const ts::graph_view& g, ts::loop_name name, int ranks
         const bool has = d.find_loop(name) >= 0 && ts::splittable(d, d.find_loop(name));
         ts::configuration c =
             ts::search::detail::split_along(d, has || !others_by_samples ? name : ts::loop_name::sample, ranks);
-        s.ops[static_cast<std::size_t>(op)] = c;
+        s.ops[ts::to_size(op)] = c;
     }
     return s;
 }
@@ -138,7 +138,7 @@ inline ts::strategy uneven(const ts::graph_view& g, ts::index_t first) {
     for (int op = 0; op < g.op_count; ++op) {
         const ts::description d = g.describe(op);
         s.cut(op, d.find_loop(ts::loop_name::sample), {first});
-        s.ops[static_cast<std::size_t>(op)].reduces = true;
+        s.ops[ts::to_size(op)].reduces = true;
     }
     return s;
 }
@@ -146,7 +146,7 @@ inline ts::strategy uneven(const ts::graph_view& g, ts::index_t first) {
 inline ts::strategy replicated(const ts::graph_view& g, int ranks) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        ts::configuration& c = s.ops[ts::to_size(op)];
         c = ranks > 2 ? ts::search::detail::split_along(g.describe(op), ts::loop_name::sample, ranks / 2) : c;
         c.replicate = op % 3 == 2 ? 1 : 2;
     }
@@ -157,7 +157,7 @@ inline ts::strategy replicated(const ts::graph_view& g, int ranks) {
 inline ts::strategy placed(const ts::graph_view& g, int ranks) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)].start = op * ranks / g.op_count;
+        s.ops[ts::to_size(op)].start = op * ranks / g.op_count;
     }
     return s;
 }
@@ -173,7 +173,7 @@ inline ts::strategy piped(const ts::graph_view& g, const ts::schedule::schedule_
     ts::search::pipeline_options how;
     how.width = width;
     how.again = x.again;
-    how.inside.assign(static_cast<std::size_t>(x.stages()),
+    how.inside.assign(ts::to_size(x.stages()),
                       width > 1 ? ts::search::baseline::data_parallel : ts::search::baseline::single_device);
     return ts::search::pipeline(g, stage, ts::schedule::make(x), how);
 }
@@ -185,8 +185,7 @@ inline ts::strategy of_report(const ts::graph_view& g) {
     for (int op = 0; op < g.op_count; ++op) {
         images = images && !g.facts(op).view;
         if (images) {
-            s.ops[static_cast<std::size_t>(op)] =
-                ts::search::detail::split_along(g.describe(op), ts::loop_name::sample, 2);
+            s.ops[ts::to_size(op)] = ts::search::detail::split_along(g.describe(op), ts::loop_name::sample, 2);
         }
     }
     return s;

@@ -3,12 +3,18 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tessera {
 
 /// Extents, offsets and counts of elements.
 using index_t = std::int64_t;
+
+/// A count or an index, which is not negative, as the standard library counts: `v[to_size(i)]`. A cast stands instead
+/// where a network, its layouts and its strategy are read in constant expressions: compilers limit the steps of these,
+/// and a call is one.
+constexpr std::size_t to_size(index_t n) noexcept { return static_cast<std::size_t>(n); }
 
 /// Largest number of dimensions of a tensor.
 inline constexpr int max_rank = 5;

@@ -57,7 +57,7 @@ TESSERA_INLINE std::string read_all(int from, const std::string& path, std::size
         if (got == 0) {
             return text;
         }
-        text.append(part, static_cast<std::size_t>(got));
+        text.append(part, to_size(got));
         if (text.size() > most) {
             refuse_to_read(path, "it has more than " + std::to_string(most) + " bytes");
         }
@@ -125,7 +125,7 @@ TESSERA_INLINE void temporary_file::write(std::string_view text) {
         if (written < 0) {
             refuse_to_write(target_, "writing", errno);
         }
-        text.remove_prefix(static_cast<std::size_t>(written));
+        text.remove_prefix(to_size(written));
         written_ += written;
     }
     if (written_ - flushed_ >= flushed_at_once) { // the disk begins while the rest is made
@@ -206,7 +206,7 @@ TESSERA_INLINE void open_file::read(std::int64_t at, void* to, std::size_t count
         }
         next += got;
         at += got;
-        count -= static_cast<std::size_t>(got);
+        count -= to_size(got);
     }
 }
 

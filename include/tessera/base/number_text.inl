@@ -22,7 +22,7 @@ TESSERA_INLINE std::string general_text(double x, int digits) {
 TESSERA_INLINE std::string exact_text(double x) {
     char text[40];
     const auto made = std::to_chars(text, text + sizeof text, x, std::chars_format::hex);
-    const std::string_view digits(text, static_cast<std::size_t>(made.ptr - text));
+    const std::string_view digits(text, to_size(made.ptr - text));
     const bool negative = digits.front() == '-';
     const std::string rest(digits.substr(negative ? 1 : 0));
     const bool is_number = rest.front() >= '0' && rest.front() <= '9';
@@ -44,7 +44,7 @@ TESSERA_INLINE std::size_t read_number(std::string_view text, double& to) {
         return 0;
     }
     to = negative ? -x : x;
-    return static_cast<std::size_t>(read.ptr - text.data());
+    return to_size(read.ptr - text.data());
 }
 
 TESSERA_INLINE bool is_number_text(std::string_view text, double& to) {

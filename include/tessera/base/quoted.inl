@@ -8,7 +8,7 @@
 namespace tessera::quoted::detail {
 
 TESSERA_INLINE std::string digits_of(std::uint32_t number, int digits) {
-    std::string text(static_cast<std::size_t>(digits), '0');
+    std::string text(to_size(digits), '0');
     for (std::size_t k = text.size(); k-- > 0; number >>= 4U) {
         text[k] = "0123456789abcdef"[number & 0xfU];
     }

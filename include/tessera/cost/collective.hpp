@@ -56,7 +56,7 @@ namespace detail {
 /// Adds up rounds of simultaneous transfers. A round lasts its greatest latency and as long as its busiest lane needs.
 class round_sum {
 public:
-    explicit round_sum(const cluster& on) : on_(on), load_(static_cast<std::size_t>(on.lanes()), 0) {}
+    explicit round_sum(const cluster& on) : on_(on), load_(to_size(on.lanes()), 0) {}
 
     /// A transfer of `share` millionths of the collective's bytes.
     void transfer(int from, int to, index_t share);

@@ -13,20 +13,20 @@ TESSERA_INLINE void round_sum::transfer(int from, int to, index_t share) {
     const route r = on_.between(from, to);
     latency_ = std::max(latency_, r.latency);
     for (int lane : r.lanes) {
-        if (load_[static_cast<std::size_t>(lane)] == 0) {
+        if (load_[to_size(lane)] == 0) {
             used_.push_back(lane);
         }
-        load_[static_cast<std::size_t>(lane)] += share;
+        load_[to_size(lane)] += share;
     }
 }
 
 TESSERA_INLINE void round_sum::end_round(index_t times) {
     index_t longest = 0;
     for (int lane : used_) {
-        const index_t busy = load_[static_cast<std::size_t>(lane)] * 1000 / on_.lane_megabytes(lane);
+        const index_t busy = load_[to_size(lane)] * 1000 / on_.lane_megabytes(lane);
         longest = std::max(longest, busy);
         result_.lanes.push_back({lane, times * busy});
-        load_[static_cast<std::size_t>(lane)] = 0;
+        load_[to_size(lane)] = 0;
     }
     result_.latency += times * latency_;
     result_.slope += times * longest;

@@ -23,21 +23,21 @@ public:
                 length = std::max(length, c.shards);
             }
         }
-        dimensions_.reserve(at(from.rank));
+        dimensions_.reserve(to_size(from.rank));
         for (int k = 0; k < from.rank; ++k) {
             dimensions_.emplace_back(from, to, k, length, pool_);
         }
-        needed_.resize(at(to.each.size()));
+        needed_.resize(to_size(to.each.size()));
         for (std::size_t j = 0; j < needed_.size(); ++j) {
             for (const dimension& d : dimensions_) {
                 needed_[j].take(d.needed[d.readers.of[j]]);
-                seen_as_.push_back({d.readers.of[j], at(d.readers.all[d.readers.of[j]].grid)});
+                seen_as_.push_back({d.readers.of[j], to_size(d.readers.all[d.readers.of[j]].grid)});
             }
         }
     }
 
     std::vector<index_t> times(index_t element_bytes, bool gradient, const machine& on) const {
-        std::vector<index_t> all(at(from_.each.size()) * needed_.size());
+        std::vector<index_t> all(to_size(from_.each.size()) * needed_.size());
         std::size_t next = 0;
         for (std::size_t i = 0; i < from_.each.items.size(); ++i) {
             rows at_writer;
@@ -56,8 +56,6 @@ public:
     }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     struct pattern {
         int grid = 0;
         std::uint32_t apart = 0;
@@ -106,13 +104,13 @@ private:
             const std::size_t first = pool_.size();
             bool own = count > 64;
             for (int s = 0; s < count && !own; ++s) {
-                const index_t x = number(static_cast<std::size_t>(s));
+                const index_t x = number(to_size(s));
                 own = x != 0 && n.value != 0 && x != n.value;
                 n.value = x != 0 ? x : n.value;
                 n.none |= static_cast<std::uint64_t>(x == 0) << s;
             }
             for (int s = 0; s < count && own; ++s) {
-                pool_.push_back(number(static_cast<std::size_t>(s)));
+                pool_.push_back(number(to_size(s)));
             }
             n.first = own ? static_cast<int>(first) : -1;
             return n;
@@ -163,9 +161,9 @@ private:
         std::vector<shard_numbers> needed; ///< [readers' pattern]
 
         dimension(const Tiles& from, const Tiles& to, int k, int length, number_pool& pool)
-            : writers(from, k, length), readers(to, k, length), grids(at(to.grids[k].size())) {
-            const std::size_t wide = at(to.pieces[k].size());
-            const std::size_t tall = at(from.pieces[k].size());
+            : writers(from, k, length), readers(to, k, length), grids(to_size(to.grids[k].size())) {
+            const std::size_t wide = to_size(to.pieces[k].size());
+            const std::size_t tall = to_size(from.pieces[k].size());
             const auto add = [](index_t a, index_t b) { return a + b; };
             const std::vector<index_t> common = common_sizes(from.pieces[k], to.pieces[k]);
             const std::vector<index_t> sums = common_with(to.grids[k], to.pieces[k], from.pieces[k], add);

@@ -13,7 +13,7 @@ TESSERA_INLINE index_t least_without(std::vector<index_t>& wants, int others) {
         return 0;
     }
     std::nth_element(wants.begin(), wants.begin() + (rest - 1), wants.end());
-    return wants[static_cast<std::size_t>(rest) - 1];
+    return wants[to_size(rest) - 1];
 }
 
 } // namespace tessera::cost::detail
@@ -33,7 +33,7 @@ TESSERA_INLINE std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from
         read_own[k] = detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], detail::larger);
     }
     const int count = to.each.size();
-    std::vector<index_t> times(static_cast<std::size_t>(from.each.size()) * static_cast<std::size_t>(count));
+    std::vector<index_t> times(to_size(from.each.size()) * to_size(count));
     std::vector<index_t> wants;
     for (int i = 0; i < from.each.size(); ++i) {
         const tiled& u = from.each[i];
@@ -49,7 +49,7 @@ TESSERA_INLINE std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from
                 for (int k = 0; k < rank; ++k) {
                     const int piece = q[s * rank + k];
                     needed *= to.pieces[k][piece].size();
-                    there *= held[k][static_cast<std::size_t>(u.grids[k] * to.pieces[k].size() + piece)];
+                    there *= held[k][to_size(u.grids[k] * to.pieces[k].size() + piece)];
                 }
                 wants.push_back(u.parts * needed);
                 forward = std::max(forward, u.parts * needed - there);
@@ -62,7 +62,7 @@ TESSERA_INLINE std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from
                 index_t there = 1;
                 for (int k = 0; k < rank; ++k) {
                     const int piece = p[s * rank + k];
-                    const auto at = static_cast<std::size_t>(v.grids[k] * from.pieces[k].size() + piece);
+                    const auto at = to_size(v.grids[k] * from.pieces[k].size() + piece);
                     all *= read[k][at];
                     there *= read_own[k][at];
                 }
@@ -70,7 +70,7 @@ TESSERA_INLINE std::vector<index_t> least_edge_times(const tiling<0, 0, 0>& from
                 backward = std::max(backward, all - there);
             }
             backward = std::max(backward, detail::least_without(wants, v.shards));
-            times[static_cast<std::size_t>(i) * static_cast<std::size_t>(count) + static_cast<std::size_t>(j)] =
+            times[to_size(i) * to_size(count) + to_size(j)] =
                 on.transfer_time(forward * element_bytes) + (gradient ? on.transfer_time(backward * element_bytes) : 0);
         }
     }

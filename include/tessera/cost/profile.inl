@@ -39,7 +39,7 @@ TESSERA_INLINE std::size_t profile::bucket(const task_signature& s) {
     for (index_t e : s.extent) {
         h = (h ^ static_cast<std::uint64_t>(e)) * 0x100000001b3ULL;
     }
-    return static_cast<std::size_t>((h >> 7U) % 1021);
+    return to_size((h >> 7U) % 1021);
 }
 
 } // namespace tessera::cost

@@ -17,8 +17,8 @@ struct growing_vector {
     std::vector<T> items;
 
     int size() const { return static_cast<int>(items.size()); }
-    T& operator[](int i) { return items[static_cast<std::size_t>(i)]; }
-    const T& operator[](int i) const { return items[static_cast<std::size_t>(i)]; }
+    T& operator[](int i) { return items[to_size(i)]; }
+    const T& operator[](int i) const { return items[to_size(i)]; }
     bool push_back(const T& value) {
         items.push_back(value);
         return true;

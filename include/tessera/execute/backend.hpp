@@ -48,7 +48,8 @@ struct session_options {
     std::uint64_t seed = 1;
     bool keep_gradients = false;
     bool for_training =
-        true; ///< false: parameters alone, without the optimizer's state and plans for training; for predictions and evaluations
+        true; ///< false: parameters alone, without the optimizer's state and plans for training; for predictions and
+              ///< evaluations
     index_t device_memory = 0; ///< bytes of each device, for parameters and all plans together; 0: no limit
     bool measure =
         false; ///< implementations and formats are measured when a plan is built, not chosen by rules of thumb

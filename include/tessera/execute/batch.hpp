@@ -268,7 +268,7 @@ std::array<input_data, sizeof...(Names)> inputs_of(const graph_view& g, const na
         for (std::size_t k = 0; k < position.size(); ++k) {
             if (position[k] == number) {
                 detail::require_type(g.tensors[t], batch.types[k]);
-                result[static_cast<std::size_t>(number)] = batch.data[k];
+                result[to_size(number)] = batch.data[k];
             }
         }
         ++number;

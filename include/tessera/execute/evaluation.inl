@@ -8,12 +8,12 @@
 namespace tessera::detail {
 
 TESSERA_INLINE std::vector<row_leader> leaders_of(const logit_rows& r, std::span<const float> logits) {
-    std::vector<row_leader> leaders(static_cast<std::size_t>(r.count()));
+    std::vector<row_leader> leaders(to_size(r.count()));
     const float* next = logits.data();
     for (index_t n = 0; n < r.samples; ++n) {
         for (index_t c = 0; c < r.classes; ++c) {
             for (index_t q = 0; q < r.plane; ++q) {
-                row_leader& best = leaders[static_cast<std::size_t>(n * r.plane + q)];
+                row_leader& best = leaders[to_size(n * r.plane + q)];
                 const row_leader here{*next++, static_cast<std::int32_t>(r.first_class + c)};
                 best = best < here ? here : best;
             }
@@ -36,7 +36,7 @@ TESSERA_INLINE void merge_leaders(const box& all, const box& part, std::span<con
                 step *= all.dim[d].size();
             }
         }
-        row_leader& best = leaders[static_cast<std::size_t>(row)];
+        row_leader& best = leaders[to_size(row)];
         best = best < found[i] ? found[i] : best;
     }
 }

@@ -37,7 +37,7 @@ public:
     guarded_role role(int task) const { return at(task).role; }
 
     /// The points in the lists that a change of a step waits for. (Tasks of its own list have been before it.)
-    const std::vector<wait_for>& losses(int step) const { return losses_[static_cast<std::size_t>(step)]; }
+    const std::vector<wait_for>& losses(int step) const { return losses_[to_size(step)]; }
 
     /// Runs a task that has a role, after what it waits for.
     template <class Run>
@@ -72,8 +72,8 @@ private:
         std::uint64_t step = run_report::none; ///< that it ran for
     };
 
-    watched& at(int task) { return tasks_[static_cast<std::size_t>(task)]; }
-    const watched& at(int task) const { return tasks_[static_cast<std::size_t>(task)]; }
+    watched& at(int task) { return tasks_[to_size(task)]; }
+    const watched& at(int task) const { return tasks_[to_size(task)]; }
 
     static guarded_role role_of(const plan& p, const graph_view& g, const task& t);
 

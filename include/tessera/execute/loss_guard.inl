@@ -8,7 +8,7 @@
 namespace tessera {
 
 TESSERA_INLINE loss_guard::loss_guard(const plan& p, const graph_view& g, const addresses& where)
-    : tasks_(p.tasks.size()), losses_(static_cast<std::size_t>(p.steps_per_plan)) {
+    : tasks_(p.tasks.size()), losses_(to_size(p.steps_per_plan)) {
     if (p.kind != run_kind::training) {
         return;
     }
@@ -24,11 +24,10 @@ TESSERA_INLINE loss_guard::loss_guard(const plan& p, const graph_view& g, const 
                             std::string(g.ops[t.op].name) + "; nothing in Tessera makes such a plan");
             }
             const int w = loss_rows_of(p, g, t);
-            tasks_[i].rows = {reinterpret_cast<const float*>(where[w]),
-                              static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(w)].elements)};
+            tasks_[i].rows = {reinterpret_cast<const float*>(where[w]), to_size(p.tiles[to_size(w)].elements)};
             add_loss(p, t);
         } else if (tasks_[i].role == guarded_role::early) {
-            const auto bytes = static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(t.writes[0])].bytes);
+            const auto bytes = to_size(p.tiles[to_size(t.writes[0])].bytes);
             tasks_[i].state = {where[t.writes[0]], bytes};
             tasks_[i].before.resize(bytes);
         }
@@ -65,7 +64,7 @@ TESSERA_INLINE guarded_role loss_guard::role_of(const plan& p, const graph_view&
 }
 
 TESSERA_INLINE void loss_guard::add_loss(const plan& p, const task& t) {
-    std::vector<wait_for>& all = losses_[static_cast<std::size_t>(t.step)];
+    std::vector<wait_for>& all = losses_[to_size(t.step)];
     for (wait_for& w : all) {
         if (w.list == p.list_of(t)) {
             w.count = t.position + 1 > w.count ? t.position + 1 : w.count;

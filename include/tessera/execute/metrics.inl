@@ -50,10 +50,10 @@ TESSERA_INLINE std::vector<ranked_class> top_k(const prediction& logits, index_t
                     " classes; ask for at least 1 and at most all");
     }
     std::vector<ranked_class> best;
-    std::vector<ranked_class> row(static_cast<std::size_t>(rows.classes()));
+    std::vector<ranked_class> row(to_size(rows.classes()));
     for (index_t r = 0; r < rows.count(); ++r) {
         for (index_t c = 0; c < rows.classes(); ++c) {
-            row[static_cast<std::size_t>(c)] = {static_cast<std::int32_t>(c), rows.at(r, c)};
+            row[to_size(c)] = {static_cast<std::int32_t>(c), rows.at(r, c)};
         }
         std::partial_sort(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(k), row.end(), detail::comes_first);
         best.insert(best.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(k));
@@ -65,8 +65,8 @@ TESSERA_INLINE void top_accuracy::add(const prediction& logits, std::span<const 
     detail::rows_of_logits(logits).check(labels);
     const std::vector<ranked_class> best = top_k(logits, k_);
     for (std::size_t r = 0; r < labels.size(); ++r) {
-        for (std::size_t i = 0; i < static_cast<std::size_t>(k_); ++i) {
-            correct_ += best[r * static_cast<std::size_t>(k_) + i].number == labels[r] ? 1 : 0;
+        for (std::size_t i = 0; i < to_size(k_); ++i) {
+            correct_ += best[r * to_size(k_) + i].number == labels[r] ? 1 : 0;
         }
     }
     rows_ += static_cast<index_t>(labels.size());
@@ -76,7 +76,7 @@ TESSERA_INLINE confusion_matrix::confusion_matrix(index_t classes) : classes_(cl
     if (classes < 1) {
         throw error("tessera: a confusion matrix of " + std::to_string(classes) + " classes; it needs at least 1");
     }
-    counts_.resize(static_cast<std::size_t>(classes * classes), 0);
+    counts_.resize(to_size(classes * classes), 0);
 }
 
 TESSERA_INLINE void confusion_matrix::add(const prediction& logits, std::span<const std::int32_t> labels) {
@@ -88,12 +88,12 @@ TESSERA_INLINE void confusion_matrix::add(const prediction& logits, std::span<co
     rows.check(labels);
     const std::vector<ranked_class> best = top_k(logits, 1);
     for (std::size_t r = 0; r < labels.size(); ++r) {
-        ++counts_[static_cast<std::size_t>(labels[r] * classes_ + best[r].number)];
+        ++counts_[to_size(labels[r] * classes_ + best[r].number)];
     }
 }
 
 TESSERA_INLINE index_t confusion_matrix::count(index_t truth, index_t taken) const {
-    return counts_[static_cast<std::size_t>(truth * classes_ + taken)];
+    return counts_[to_size(truth * classes_ + taken)];
 }
 
 TESSERA_INLINE double confusion_matrix::accuracy() const {

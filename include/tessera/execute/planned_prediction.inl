@@ -23,7 +23,7 @@ TESSERA_INLINE owned<planned_prediction> lowered_prediction(const prediction_key
     const graph described = network_at(what.part.part.network.view(), what.length, what.samples);
     std::vector<int> wanted;
     for (const int t : what.part.wanted) {
-        wanted.push_back(what.part.part.tensors[static_cast<std::size_t>(t)]);
+        wanted.push_back(what.part.part.tensors[to_size(t)]);
     }
     fused_network network =
         fuses ? fuse(described.view(), what.part.how, wanted, false) : not_fused(described.view(), what.part.how);
@@ -31,7 +31,7 @@ TESSERA_INLINE owned<planned_prediction> lowered_prediction(const prediction_key
     o.kind = run_kind::evaluation;
     o.allow_empty = what.samples < full;
     for (const int t : wanted) {
-        o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
+        o.wanted.push_back(network.tensors[to_size(t)]);
     }
     strategy_view s = network.how.view();
     s.steps_per_plan = 1;

@@ -21,7 +21,7 @@ TESSERA_INLINE prediction_setting setting_for(const graph_view& g, const strateg
     prediction_setting x{wanted, reduced_to(g, wanted), s};
     x.how.ops.clear();
     for (const int op : x.part.ops) {
-        x.how.ops.push_back(s.ops[static_cast<std::size_t>(op)]);
+        x.how.ops.push_back(s.ops[to_size(op)]);
         x.how.ops.back().stage = 0;
         x.how.ops.back().recompute = false;
     }
@@ -38,16 +38,16 @@ TESSERA_INLINE prediction_setting setting_for(const graph_view& g, const strateg
 }
 
 TESSERA_INLINE std::vector<int> all_predictions(const graph_view& g) {
-    std::vector<char> read(static_cast<std::size_t>(g.tensor_count), 0);
+    std::vector<char> read(to_size(g.tensor_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
         for (const int t : g.ops[op].inputs) {
-            char& mine = read[static_cast<std::size_t>(t)];
+            char& mine = read[to_size(t)];
             mine = g.is_loss(op) ? mine : 1;
         }
     }
     std::vector<int> all;
     for (int op = 0; op < g.op_count; ++op) {
-        if (!g.is_loss(op) && read[static_cast<std::size_t>(g.ops[op].output)] == 0) {
+        if (!g.is_loss(op) && read[to_size(g.ops[op].output)] == 0) {
             all.push_back(g.ops[op].output);
         }
     }

@@ -18,11 +18,11 @@ TESSERA_REFUSAL(
 template <int Count>
 constexpr std::array<bool, Count> made_of(const graph_view& g, int tensor) {
     std::array<bool, Count> needed{};
-    needed[static_cast<std::size_t>(tensor)] = true;
+    needed[to_size(tensor)] = true;
     for (int op = g.op_count; op-- > 0;) {
         for (int k = 0; k < g.ops[op].inputs.size(); ++k) {
-            bool& of = needed[static_cast<std::size_t>(g.ops[op].inputs[k])];
-            of = of || needed[static_cast<std::size_t>(g.ops[op].output)];
+            bool& of = needed[to_size(g.ops[op].inputs[k])];
+            of = of || needed[to_size(g.ops[op].output)];
         }
     }
     return needed;
@@ -33,11 +33,11 @@ template <class Net, int Tensor>
 constexpr auto inputs_read() {
     constexpr graph_view g = storage_of<Net, 64>.view();
     constexpr auto needed = made_of<g.tensor_count>(g, Tensor);
-    std::array<bool, static_cast<std::size_t>(count_inputs(g))> read{};
+    std::array<bool, to_size(count_inputs(g))> read{};
     std::size_t number = 0;
     for (int t = 0; t < g.tensor_count; ++t) {
         if (g.tensors[t].producer < 0) {
-            read[number++] = needed[static_cast<std::size_t>(t)];
+            read[number++] = needed[to_size(t)];
         }
     }
     return read;
@@ -52,8 +52,7 @@ struct read_without {
         if constexpr (position < 0) {
             return false;
         } else {
-            return inputs_read<Net, Tensor>()[static_cast<std::size_t>(position)] &&
-                   !(std::is_same_v<Name, Names> || ...);
+            return inputs_read<Net, Tensor>()[to_size(position)] && !(std::is_same_v<Name, Names> || ...);
         }
     }
     template <class Net, class Name>
@@ -77,7 +76,7 @@ constexpr bool check_prediction_feeds() {
     } else {
         constexpr auto read = inputs_read<Net, Tensor>();
         constexpr int needed = static_cast<int>(std::count(read.begin(), read.end(), true));
-        constexpr int given = ((read[static_cast<std::size_t>(input_position<Net, Names>)] ? 1 : 0) + ... + 0);
+        constexpr int given = ((read[to_size(input_position<Net, Names>)] ? 1 : 0) + ... + 0);
         if constexpr (given < needed) {
             refuse_prediction<given, needed>(static_cast<feeds<Names...>*>(nullptr),
                                              inputs_that<Net, read_without<Tensor, Names...>::template is_left_out>());
@@ -117,7 +116,7 @@ auto with_prediction_inputs(const graph_view& g, const named_batch<Names...>& sa
         if (g.tensors[t].producer >= 0) {
             continue;
         }
-        for (std::size_t k = 0; k < position.size() && read[static_cast<std::size_t>(number)]; ++k) {
+        for (std::size_t k = 0; k < position.size() && read[to_size(number)]; ++k) {
             if (position[k] == number) {
                 require_type(g.tensors[t], samples.types[k]);
                 needed.push_back(samples.data[k]);

@@ -11,7 +11,8 @@ namespace tessera {
 struct predictor_options {
     int lanes = 0; ///< predictions under way at one time; more wait. 0: one for each processor
     session_options
-        session{}; ///< `seed` of the initial weights, `device_memory` of each lane with the weights, `measure`, `profile`, `fuse`
+        session{}; ///< `seed` of the initial weights, `device_memory` of each lane with the weights, `measure`,
+                   ///< `profile`, `fuse`
 };
 
 /// Predicts with a network from any number of threads at the same time, without locks of theirs: each call runs the

@@ -35,8 +35,7 @@ public:
         : graph_(with_batch(g, g.tensors[0].extents[0])), strategy_(g), options_(for_predictions(options)),
           backend_(backend), threads_(1),
           kept_(graph_.view(), strategy_, 1, optimizer(sgd{}), options_, backend, threads_),
-          most_(most_lanes > 0 ? static_cast<std::size_t>(most_lanes)
-                               : static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN))) {
+          most_(most_lanes > 0 ? to_size(most_lanes) : to_size(sysconf(_SC_NPROCESSORS_ONLN))) {
         if (most_lanes < 0) {
             throw error("tessera: a predictor of " + std::to_string(most_lanes) +
                         " lanes; it needs at least one, or 0 for one for each processor");
@@ -256,10 +255,10 @@ private:
         state.report = &report;
         runner.run(state);
         for (std::size_t i = 0; i < wanted.size(); ++i) {
-            const int whole_number = r.what.part.part.tensors[static_cast<std::size_t>(wanted[i])];
-            const int t = r.network.tensors[static_cast<std::size_t>(whole_number)];
-            const shape& extents = network.tensors[static_cast<std::size_t>(t)].extents;
-            std::vector<float> values(static_cast<std::size_t>(extents.volume()), 0.0F);
+            const int whole_number = r.what.part.part.tensors[to_size(wanted[i])];
+            const int t = r.network.tensors[to_size(whole_number)];
+            const shape& extents = network.tensors[to_size(t)].extents;
+            std::vector<float> values(to_size(extents.volume()), 0.0F);
             l.sum.add(backend_, r.bound, runner.memory(), r.bound.results, t, 0, whole(extents), values);
             all[i].extents = extents;
             all[i].values.insert(all[i].values.end(), values.begin(), values.end());

@@ -36,13 +36,13 @@ TESSERA_REFUSAL(strategy_of_other_network, "the strategy was made for another ne
 
 } // namespace detail
 
-/// Trains a network under a strategy. B is a backend (see execute/local/executor.hpp); including host.hpp makes its backend
-/// the default. Results do not depend on the strategy but for the order of floating-point sums. Everything is built
-/// here: a step allocates nothing unless it is the first of its batch size. Threads may call it at the same time: calls
-/// take turns (execute/local/device_turn.hpp); for many threads that predict, see execute/predictor.hpp.
+/// Trains a network under a strategy. B is a backend (see execute/local/executor.hpp); including host.hpp makes its
+/// backend the default. Results do not depend on the strategy but for the order of floating-point sums. Everything is
+/// built here: a step allocates nothing unless it is the first of its batch size. Threads may call it at the same time:
+/// calls take turns (execute/local/device_turn.hpp); for many threads that predict, see execute/predictor.hpp.
 ///
-/// It owns the backend and the session, and has the steps; evaluate(), predict() and what goes by layer (weights, losses,
-/// pruning) are its bases'.
+/// It owns the backend and the session, and has the steps; evaluate(), predict() and what goes by layer (weights,
+/// losses, pruning) are its bases'.
 template <class Net, class B = default_backend<Net>>
 class trainer : public detail::layer_calls<trainer<Net, B>, Net>,
                 public detail::evaluate_calls<trainer<Net, B>, Net>,

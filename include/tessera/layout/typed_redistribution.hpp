@@ -17,8 +17,8 @@ struct moved_numbers {
     collective kind = collective::none;
     index_t bytes = 0;
     index_t worst_bytes = 0;
-    index_t received[static_cast<std::size_t>(Devices + 1)]{};
-    index_t sent[static_cast<std::size_t>(Devices + 1)]{};
+    index_t received[to_size(Devices + 1)]{};
+    index_t sent[to_size(Devices + 1)]{};
 };
 
 template <class From, class To>

@@ -29,11 +29,11 @@ TESSERA_INLINE family_split split_family(std::uint64_t seed, int held_out) {
         throw error("tessera: " + std::to_string(held_out) + " members cannot be held out; a family has " +
                     std::to_string(family_members));
     }
-    std::vector<int> all(static_cast<std::size_t>(family_members));
+    std::vector<int> all(to_size(family_members));
     search::random_numbers pick{seed};
     for (int i = 0; i < family_members; ++i) {
-        const auto other = static_cast<std::size_t>(pick(i + 1));
-        all[static_cast<std::size_t>(i)] = all[other];
+        const auto other = to_size(pick(i + 1));
+        all[to_size(i)] = all[other];
         all[other] = i;
     }
     return {{all.begin() + held_out, all.end()}, {all.begin(), all.begin() + held_out}};

@@ -11,7 +11,7 @@ TESSERA_INLINE int family_writer::node(std::string name, const std::vector<int>&
                                        double weights) {
     double moved = 4 * (elements + weights);
     for (const int f : from) {
-        moved += static_cast<double>(g_.nodes[static_cast<std::size_t>(f)].output_bytes);
+        moved += static_cast<double>(g_.nodes[to_size(f)].output_bytes);
     }
     const double work = std::max(flops / device_.flops, moved / device_.bytes);
     cost_node n;
@@ -27,7 +27,7 @@ TESSERA_INLINE int family_writer::node(std::string name, const std::vector<int>&
         for (std::size_t k = 0; k < i; ++k) {
             again = again || from[k] == from[i];
         }
-        const index_t bytes = g_.nodes[static_cast<std::size_t>(from[i])].output_bytes;
+        const index_t bytes = g_.nodes[to_size(from[i])].output_bytes;
         if (!again) {
             g_.edges.push_back({from[i], number, bytes});
         }

@@ -8,7 +8,7 @@
 namespace tessera::learned::detail {
 
 TESSERA_INLINE int one_of(random_numbers& pick, const std::vector<int>& values) {
-    return values[static_cast<std::size_t>(pick(static_cast<int>(values.size())))];
+    return values[to_size(pick(static_cast<int>(values.size())))];
 }
 
 TESSERA_INLINE int cell_operator(family_writer& w, const std::string& name, int from, int kind, double batch,
@@ -53,14 +53,14 @@ TESSERA_INLINE cost_graph image_cells(const std::string& name, random_numbers& p
             made.push_back(w.node(cell + " input " + std::to_string(made.size()), {from}, elements,
                                   2 * elements * channels, channels * channels));
         }
-        std::vector<char> read(made.size() + static_cast<std::size_t>(blocks), 0);
+        std::vector<char> read(made.size() + to_size(blocks), 0);
         for (int b = 0; b < blocks; ++b) {
             std::vector<int> two;
             for (int k = 0; k < 2; ++k) {
-                const auto input = static_cast<std::size_t>(choice[static_cast<std::size_t>(4 * b + k)]);
+                const auto input = to_size(choice[to_size(4 * b + k)]);
                 read[input] = 1;
                 two.push_back(cell_operator(w, cell + " block " + std::to_string(b), made[input],
-                                            choice[static_cast<std::size_t>(4 * b + 2 + k)], batch, channels, side));
+                                            choice[to_size(4 * b + 2 + k)], batch, channels, side));
             }
             made.push_back(w.node(cell + " sum " + std::to_string(b), two, elements, elements));
         }
@@ -104,12 +104,12 @@ TESSERA_INLINE cost_graph translation(const std::string& name, random_numbers& p
     const auto stack = [&](const std::string& at, int x, int first) {
         for (int l = 0; l < layers; ++l) {
             std::vector<int> from{x};
-            int& before = state[static_cast<std::size_t>(l)];
+            int& before = state[to_size(l)];
             if (before >= 0) {
                 from.push_back(before);
             }
-            x = before = lstm_step(w, at + " layer " + std::to_string(l), from,
-                                   weights[static_cast<std::size_t>(first + l)], batch, width);
+            x = before =
+                lstm_step(w, at + " layer " + std::to_string(l), from, weights[to_size(first + l)], batch, width);
         }
         return x;
     };
@@ -150,17 +150,17 @@ TESSERA_INLINE cost_graph language_cells(const std::string& name, random_numbers
         const std::string at = "step " + std::to_string(t);
         const int word = w.node(at + " word", {table}, batch * width, 0);
         std::vector<int> made;
-        std::vector<char> read(static_cast<std::size_t>(inner), 0);
+        std::vector<char> read(to_size(inner), 0);
         for (int i = 0; i < inner; ++i) {
             std::vector<int> from{word};
             if (i > 0) {
-                const auto source = static_cast<std::size_t>(choice[static_cast<std::size_t>(i - 1)]);
+                const auto source = to_size(choice[to_size(i - 1)]);
                 read[source] = 1;
                 from = {made[source]};
             } else if (state >= 0) {
                 from.push_back(state);
             }
-            from.push_back(weights[static_cast<std::size_t>(i)]);
+            from.push_back(weights[to_size(i)]);
             made.push_back(w.node(at + " node " + std::to_string(i), from, batch * width,
                                   2 * batch * width * width * (i == 0 ? 4 : 2) + 10 * batch * width));
         }

@@ -56,7 +56,7 @@ public:
         double sum = 0;
         for (std::size_t b = 0; b < graphs.size(); ++b) {
             std::vector<double> rewards;
-            graph_progress& now = progress_.graphs[static_cast<std::size_t>(graphs[b])];
+            graph_progress& now = progress_.graphs[to_size(graphs[b])];
             for (std::size_t k = 0; k < samples; ++k) {
                 const std::size_t first = (b * samples + k) * nodes;
                 const found f = drawn(graphs[b], rows(logits, b), &batch_.choices[first], &batch_.before[first]);
@@ -86,9 +86,9 @@ public:
         require_numbers(graphs);
         for (int i = 0; i < updates; ++i) {
             std::vector<int> batch = graphs;
-            const std::size_t count = std::min(batch.size(), static_cast<std::size_t>(options_.graphs));
+            const std::size_t count = std::min(batch.size(), to_size(options_.graphs));
             for (std::size_t k = 0; k < count; ++k) {
-                std::swap(batch[k], batch[k + static_cast<std::size_t>(pick_(static_cast<int>(batch.size() - k)))]);
+                std::swap(batch[k], batch[k + to_size(pick_(static_cast<int>(batch.size() - k)))]);
             }
             batch.resize(count);
             update(batch);
@@ -124,7 +124,7 @@ public:
     /// The best placement of a graph that updates have drawn, with the number of all that they have drawn.
     found best(int graph) const {
         require_numbers({&graph, 1});
-        const graph_progress& p = progress_.graphs[static_cast<std::size_t>(graph)];
+        const graph_progress& p = progress_.graphs[to_size(graph)];
         return {p.where, p.step, p.excess_bytes, p.baseline.count};
     }
 
@@ -149,9 +149,9 @@ public:
     trainer<network, B>& trained() { return trainer_; }
 
 private:
-    static constexpr auto samples = static_cast<std::size_t>(S.samples);
-    static constexpr auto nodes = static_cast<std::size_t>(S.nodes);
-    static constexpr auto devices = static_cast<std::size_t>(S.devices);
+    static constexpr auto samples = to_size(S.samples);
+    static constexpr auto nodes = to_size(S.nodes);
+    static constexpr auto devices = to_size(S.devices);
 
     struct added_graph {
         evaluator prices;
@@ -179,7 +179,7 @@ private:
     }
     void require_graphs(std::span<const int> graphs) const {
         require_numbers(graphs);
-        if (graphs.size() > static_cast<std::size_t>(options_.graphs)) {
+        if (graphs.size() > to_size(options_.graphs)) {
             throw error("tessera: GDP: a batch of " + std::to_string(graphs.size()) + " graphs and the policy takes " +
                         std::to_string(options_.graphs) + "; make ppo_options::graphs larger");
         }
@@ -190,7 +190,7 @@ private:
     }
     added_graph& member(int graph) {
         require_numbers({&graph, 1});
-        return members_[static_cast<std::size_t>(graph)];
+        return members_[to_size(graph)];
     }
 
     /// The arrays of several graphs one after the other.
@@ -237,7 +237,7 @@ private:
         return std::span<const float>(logits.values).subspan(b * nodes * devices, nodes * devices);
     }
     static std::span<const float> row(std::span<const float> rows, int r) {
-        return rows.subspan(static_cast<std::size_t>(r) * devices, devices);
+        return rows.subspan(to_size(r) * devices, devices);
     }
     found drawn(int graph, std::span<const float> logits, std::int32_t* choices, float* before) {
         return drawn(graph, logits, choices, before, pick_);
@@ -247,7 +247,7 @@ private:
         const std::vector<int>& leader = member(graph).inputs.leader;
         std::vector<int> device(leader.size(), 0);
         for (std::size_t i = 0; i < leader.size(); ++i) {
-            const auto first = static_cast<std::size_t>(leader[i]);
+            const auto first = to_size(leader[i]);
             if (first != i) {
                 device[i] = device[first];
                 continue;
@@ -266,7 +266,7 @@ private:
         evaluator& e = member(graph).prices;
         search::placement::assignment where(device.size());
         for (std::size_t i = 0; i < device.size(); ++i) {
-            where[static_cast<std::size_t>(e.order().order[i])] = device[i];
+            where[to_size(e.order().order[i])] = device[i];
         }
         return search::placement::priced(e, std::move(where));
     }

@@ -17,11 +17,11 @@ TESSERA_INLINE std::vector<double> levels(const evaluator& e, bool back) {
     const std::vector<int>& first = back ? e.order().first_out : e.order().first_in;
     const std::vector<int>& edges = back ? e.order().out : e.order().in;
     for (const int v : order) {
-        const auto at = static_cast<std::size_t>(v);
+        const auto at = to_size(v);
         for (int k = first[at]; k < first[at + 1]; ++k) {
-            const auto& x = g.edges[static_cast<std::size_t>(edges[static_cast<std::size_t>(k)])];
+            const auto& x = g.edges[to_size(edges[to_size(k)])];
             const int before = back ? x.to : x.from;
-            level[at] = std::max(level[at], level[static_cast<std::size_t>(before)] + work_of(e, before));
+            level[at] = std::max(level[at], level[to_size(before)] + work_of(e, before));
         }
     }
     return level;
@@ -45,7 +45,7 @@ TESSERA_INLINE std::vector<std::vector<double>> features_of(const evaluator& e) 
     const auto& g = e.graph();
     std::vector<std::vector<double>> all(gdp_features, std::vector<double>(g.nodes.size(), 0));
     for (int v = 0; v < g.count(); ++v) {
-        const auto at = static_cast<std::size_t>(v);
+        const auto at = to_size(v);
         const auto& n = g.nodes[at];
         all[0][at] = work_of(e, v);
         all[1][at] = static_cast<double>(n.output_bytes);
@@ -74,7 +74,7 @@ TESSERA_INLINE void require_fits(const gdp_shape& s, const evaluator& e) {
         refuse("has " + std::to_string(e.graph().count()) + " nodes and the policy takes " + std::to_string(s.nodes) +
                "; make gdp_shape::nodes larger");
     }
-    if (2 * e.graph().edges.size() > static_cast<std::size_t>(s.edges)) {
+    if (2 * e.graph().edges.size() > to_size(s.edges)) {
         refuse("has " + std::to_string(e.graph().edges.size()) + " edges, in both directions twice as many, and the " +
                "policy takes " + std::to_string(s.edges) + "; make gdp_shape::edges larger");
     }
@@ -91,35 +91,35 @@ namespace tessera::learned {
 TESSERA_INLINE gdp_inputs gdp_inputs_of(const gdp_shape& s, search::placement::evaluator& e, double prior) {
     detail::require_fits(s, e);
     const auto& g = e.graph();
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     const int n = g.count();
     gdp_inputs x;
-    x.features.assign(at(s.nodes * s.features), 0);
-    x.senders.assign(at(s.edges), 0);
-    x.receivers.assign(at(s.edges), s.nodes);
-    x.shares.assign(at(s.nodes), 0);
-    x.weights.assign(at(s.nodes), 0);
-    x.prior.assign(at(s.nodes * s.devices), 0);
-    x.leader.assign(at(n), 0);
+    x.features.assign(to_size(s.nodes * s.features), 0);
+    x.senders.assign(to_size(s.edges), 0);
+    x.receivers.assign(to_size(s.edges), s.nodes);
+    x.shares.assign(to_size(s.nodes), 0);
+    x.weights.assign(to_size(s.nodes), 0);
+    x.prior.assign(to_size(s.nodes * s.devices), 0);
+    x.leader.assign(to_size(n), 0);
     const std::vector<std::vector<double>> features = detail::features_of(e);
     const search::placement::grouping groups = search::placement::required_groups(g, e.order());
-    std::vector<int> first_row(at(groups.count), -1);
+    std::vector<int> first_row(to_size(groups.count), -1);
     for (int i = 0; i < n; ++i) {
-        const int v = e.order().order[at(i)];
+        const int v = e.order().order[to_size(i)];
         for (int k = 0; k < s.features; ++k) {
-            x.features[at(i * s.features + k)] = static_cast<float>(features[at(k)][at(v)]);
+            x.features[to_size(i * s.features + k)] = static_cast<float>(features[to_size(k)][to_size(v)]);
         }
-        x.shares[at(i)] = 1.0F / static_cast<float>(n);
-        int& leader = first_row[at(groups.of[at(v)])];
+        x.shares[to_size(i)] = 1.0F / static_cast<float>(n);
+        int& leader = first_row[to_size(groups.of[to_size(v)])];
         leader = leader < 0 ? i : leader;
-        x.leader[at(i)] = leader;
+        x.leader[to_size(i)] = leader;
     }
     for (int i = 0; i < n; ++i) { // a row that follows another chooses nothing
-        x.weights[at(i)] = x.leader[at(i)] == i ? static_cast<float>(s.nodes) / static_cast<float>(groups.count) : 0.0F;
+        x.weights[to_size(i)] =
+            x.leader[to_size(i)] == i ? static_cast<float>(s.nodes) / static_cast<float>(groups.count) : 0.0F;
     }
     for (std::size_t k = 0; k < g.edges.size(); ++k) {
-        const int from = e.order().position[at(g.edges[k].from)];
-        const int to = e.order().position[at(g.edges[k].to)];
+        const int from = e.order().position[to_size(g.edges[k].from)];
+        const int to = e.order().position[to_size(g.edges[k].to)];
         x.senders[2 * k] = x.receivers[2 * k + 1] = from;
         x.senders[2 * k + 1] = x.receivers[2 * k] = to;
     }
@@ -135,8 +135,8 @@ TESSERA_INLINE gdp_inputs gdp_inputs_of(const gdp_shape& s, search::placement::e
     if (prior < 0 || prior > 0) {
         const search::placement::found start = search::placement::equal_times(e);
         for (int i = 0; i < n; ++i) {
-            const int device = start.where[at(e.order().order[at(i)])];
-            x.prior[at(i * s.devices + device)] = static_cast<float>(prior);
+            const int device = start.where[to_size(e.order().order[to_size(i)])];
+            x.prior[to_size(i * s.devices + device)] = static_cast<float>(prior);
         }
     }
     return x;

@@ -63,8 +63,6 @@ public:
     void pad_to(int rows);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     void check(const group_graph& g, const placement_state& s) const;
 
     void add_features(const group_graph& g, const placement_state& s);

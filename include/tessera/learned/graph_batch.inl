@@ -45,28 +45,28 @@ TESSERA_INLINE void graph_batch::add(const group_graph& g, const placement_state
 
 TESSERA_INLINE void graph_batch::pad_to(int rows) {
     size_ = std::max(size_, rows);
-    const std::size_t b = at(size_);
-    const std::size_t nodes = b * at(limits_.nodes);
-    features.resize(nodes * at(limits_.features()), 0);
+    const std::size_t b = to_size(size_);
+    const std::size_t nodes = b * to_size(limits_.nodes);
+    features.resize(nodes * to_size(limits_.features()), 0);
     for (std::vector<float>* x : {&has_parents, &has_children, &ancestors, &descendants, &others}) {
         x->resize(nodes, 0);
     }
-    from.resize(b * at(limits_.edges), 0);
-    to.resize(b * at(limits_.edges), 0);
-    into.resize(b * at(limits_.edges), limits_.nodes);
-    back.resize(b * at(limits_.edges), limits_.nodes);
+    from.resize(b * to_size(limits_.edges), 0);
+    to.resize(b * to_size(limits_.edges), 0);
+    into.resize(b * to_size(limits_.edges), limits_.nodes);
+    back.resize(b * to_size(limits_.edges), limits_.nodes);
     current.resize(b, 0);
 }
 
 TESSERA_INLINE void graph_batch::check(const group_graph& g, const placement_state& s) const {
-    if (g.count() < 1 || g.count() > limits_.nodes || g.edges.size() > at(limits_.edges)) {
+    if (g.count() < 1 || g.count() > limits_.nodes || g.edges.size() > to_size(limits_.edges)) {
         throw error("tessera: a graph of " + std::to_string(g.count()) + " groups and " +
                     std::to_string(g.edges.size()) + " edges does not fit in a batch of graphs of 1 to " +
                     std::to_string(limits_.nodes) + " groups and at most " + std::to_string(limits_.edges) +
                     " edges; make fewer groups, or a larger policy");
     }
-    const bool fits =
-        s.device.size() == at(g.count()) && s.done.size() == at(g.count()) && s.current >= 0 && s.current < g.count();
+    const bool fits = s.device.size() == to_size(g.count()) && s.done.size() == to_size(g.count()) && s.current >= 0 &&
+                      s.current < g.count();
     if (!fits) {
         throw error("tessera: a state of " + std::to_string(s.device.size()) + " groups whose current one is " +
                     std::to_string(s.current) + " does not belong to a graph of " + std::to_string(g.count()) +
@@ -89,9 +89,9 @@ TESSERA_INLINE void graph_batch::add_features(const group_graph& g, const placem
     const double output = most(g.output_bytes);
     const double memory = most(g.memory_bytes);
     const std::size_t begin = features.size();
-    const auto width = at(limits_.features());
-    features.resize(begin + at(limits_.nodes) * width, 0);
-    for (std::size_t v = 0; v < at(g.count()); ++v) {
+    const auto width = to_size(limits_.features());
+    features.resize(begin + to_size(limits_.nodes) * width, 0);
+    for (std::size_t v = 0; v < to_size(g.count()); ++v) {
         float* x = &features[begin + v * width];
         x[0] = static_cast<float>(g.work[v] / work);
         x[1] = static_cast<float>(g.output_bytes[v] / output);
@@ -104,17 +104,17 @@ TESSERA_INLINE void graph_batch::add_features(const group_graph& g, const placem
 
 TESSERA_INLINE void graph_batch::add_edges(const group_graph& g) {
     const std::size_t nodes = has_parents.size();
-    has_parents.resize(nodes + at(limits_.nodes), 0);
-    has_children.resize(nodes + at(limits_.nodes), 0);
+    has_parents.resize(nodes + to_size(limits_.nodes), 0);
+    has_children.resize(nodes + to_size(limits_.nodes), 0);
     for (const group_edge& e : g.edges) {
         from.push_back(e.from);
         to.push_back(e.to);
         into.push_back(e.to);
         back.push_back(e.from);
-        has_parents[nodes + at(e.to)] = 1;
-        has_children[nodes + at(e.from)] = 1;
+        has_parents[nodes + to_size(e.to)] = 1;
+        has_children[nodes + to_size(e.from)] = 1;
     }
-    const std::size_t all = at(size_ + 1) * at(limits_.edges);
+    const std::size_t all = to_size(size_ + 1) * to_size(limits_.edges);
     from.resize(all, 0);
     to.resize(all, 0);
     into.resize(all, limits_.nodes);
@@ -125,14 +125,14 @@ TESSERA_INLINE void graph_batch::add_masks(const group_graph& g, int now) {
     current.push_back(now);
     const std::size_t begin = ancestors.size();
     for (std::vector<float>* mask : {&ancestors, &descendants, &others}) {
-        mask->resize(begin + at(limits_.nodes), 0);
+        mask->resize(begin + to_size(limits_.nodes), 0);
     }
     for (int v = 0; v < g.count(); ++v) {
         const bool before = g.is_ancestor(v, now);
         const bool after = g.is_ancestor(now, v);
-        ancestors[begin + at(v)] = before ? 1.0F : 0.0F;
-        descendants[begin + at(v)] = after ? 1.0F : 0.0F;
-        others[begin + at(v)] = !before && !after && v != now ? 1.0F : 0.0F;
+        ancestors[begin + to_size(v)] = before ? 1.0F : 0.0F;
+        descendants[begin + to_size(v)] = after ? 1.0F : 0.0F;
+        others[begin + to_size(v)] = !before && !after && v != now ? 1.0F : 0.0F;
     }
 }
 

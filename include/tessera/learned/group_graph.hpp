@@ -30,7 +30,7 @@ struct group_graph {
     std::vector<char> reaches;
 
     int count() const { return static_cast<int>(work.size()); }
-    bool is_ancestor(int u, int v) const { return reaches[static_cast<std::size_t>(u * count() + v)] != 0; }
+    bool is_ancestor(int u, int v) const { return reaches[to_size(u * count() + v)] != 0; }
 };
 
 /// Which groups every group leads to, over one edge or more; itself is left out.

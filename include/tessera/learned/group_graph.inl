@@ -10,16 +10,16 @@
 namespace tessera::learned {
 
 TESSERA_INLINE void find_reaches(group_graph& g) {
-    const auto n = static_cast<std::size_t>(g.count());
+    const auto n = to_size(g.count());
     std::vector<std::vector<int>> next(n);
     for (const group_edge& e : g.edges) {
-        next[static_cast<std::size_t>(e.from)].push_back(e.to);
+        next[to_size(e.from)].push_back(e.to);
     }
     g.reaches.assign(n * n, 0);
     for (std::size_t u = 0; u < n; ++u) {
         std::vector<int> open = next[u];
         while (!open.empty()) {
-            const auto v = static_cast<std::size_t>(open.back());
+            const auto v = to_size(open.back());
             open.pop_back();
             if (g.reaches[u * n + v] == 0) {
                 g.reaches[u * n + v] = 1;
@@ -39,20 +39,20 @@ TESSERA_INLINE group_graph group_graph_of(const search::placement::evaluator& e,
                     std::to_string(from.nodes.size()) + "; group this graph");
     }
     group_graph g;
-    const auto n = static_cast<std::size_t>(groups.count);
+    const auto n = to_size(groups.count);
     g.work.assign(n, 0);
     g.output_bytes.assign(n, 0);
     g.memory_bytes.assign(n, 0);
     for (int v = 0; v < from.count(); ++v) {
-        const search::placement::cost_node& node = from.nodes[static_cast<std::size_t>(v)];
-        const auto group = static_cast<std::size_t>(groups.of[static_cast<std::size_t>(v)]);
+        const search::placement::cost_node& node = from.nodes[to_size(v)];
+        const auto group = to_size(groups.of[to_size(v)]);
         g.work[group] += search::placement::work_of(e, v);
         g.output_bytes[group] += static_cast<double>(node.output_bytes);
         g.memory_bytes[group] += static_cast<double>(node.resident_bytes) + static_cast<double>(node.output_bytes);
     }
     for (const search::placement::cost_edge& x : from.edges) {
-        const int a = groups.of[static_cast<std::size_t>(x.from)];
-        const int b = groups.of[static_cast<std::size_t>(x.to)];
+        const int a = groups.of[to_size(x.from)];
+        const int b = groups.of[to_size(x.to)];
         if (a != b) {
             g.edges.push_back({a, b, static_cast<double>(x.bytes)});
         }

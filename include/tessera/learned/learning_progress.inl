@@ -39,7 +39,7 @@ TESSERA_INLINE std::size_t progress_reader::first_line(std::uint64_t& random, st
 TESSERA_INLINE std::size_t progress_reader::count() {
     std::size_t n = 0;
     numbers(n);
-    if (n > static_cast<std::size_t>(search::placement::most_nodes)) {
+    if (n > to_size(search::placement::most_nodes)) {
         refuse(line() + " is damaged");
     }
     return n;

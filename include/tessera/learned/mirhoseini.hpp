@@ -57,9 +57,9 @@ public:
     /// Draws options.samples placements, prices them and takes a step. Returns the mean reward.
     double update(int graph) {
         added_graph& m = member(graph);
-        const auto count = static_cast<std::size_t>(options_.samples);
+        const auto count = to_size(options_.samples);
         const sequences drawn = emit(graph, count, pick_, false);
-        graph_progress& now = progress_.graphs[static_cast<std::size_t>(graph)];
+        graph_progress& now = progress_.graphs[to_size(graph)];
         std::vector<double> rewards;
         for (std::size_t k = 0; k < count; ++k) {
             const found f = priced(graph, drawn.devices(k, m.groups.count));
@@ -78,7 +78,7 @@ public:
     /// So many updates, of these graphs in turn.
     void train(const std::vector<int>& graphs, int updates) {
         for (int i = 0; i < updates && !graphs.empty(); ++i) {
-            update(graphs[static_cast<std::size_t>(i) % graphs.size()]);
+            update(graphs[to_size(i) % graphs.size()]);
         }
     }
 
@@ -94,7 +94,7 @@ public:
         search::random_numbers own{seed};
         found best;
         for (int made = 0; made < count; made += options_.samples) {
-            const auto batch = static_cast<std::size_t>(std::min(options_.samples, count - made));
+            const auto batch = to_size(std::min(options_.samples, count - made));
             const sequences drawn = emit(graph, batch, own, false);
             for (std::size_t k = 0; k < batch; ++k) {
                 found f = priced(graph, drawn.devices(k, member(graph).groups.count));
@@ -107,7 +107,7 @@ public:
     /// The best placement of a graph that updates have drawn, with the number of all that they have drawn.
     found best(int graph) {
         member(graph);
-        const graph_progress& p = progress_.graphs[static_cast<std::size_t>(graph)];
+        const graph_progress& p = progress_.graphs[to_size(graph)];
         return {p.where, p.step, p.excess_bytes, p.baseline.count};
     }
 
@@ -136,7 +136,7 @@ public:
 
 private:
     using parts = mirhoseini_parts<S>;
-    static constexpr auto steps = static_cast<std::size_t>(S.groups);
+    static constexpr auto steps = to_size(S.groups);
 
     struct added_graph {
         evaluator prices;
@@ -162,7 +162,7 @@ private:
     }
     added_graph& member(int graph) {
         require_graph("", graph, members_.size());
-        return members_[static_cast<std::size_t>(graph)];
+        return members_[to_size(graph)];
     }
     static input_data numbers(const std::vector<float>& x) { return std::span<const float>(x); }
     static input_data integers(const std::vector<std::int32_t>& x) { return std::span<const std::int32_t>(x); }
@@ -220,7 +220,7 @@ private:
                 const std::span<const float> row =
                     std::span<const float>(made[0].values).subspan(k * S.devices, S.devices);
                 const int device = greedy ? most_likely(row) : draw(row, pick).choice;
-                const std::size_t place = k * steps + static_cast<std::size_t>(t);
+                const std::size_t place = k * steps + to_size(t);
                 drawn.previous[place] = previous[k];
                 drawn.choices[place] = previous[k] = device;
                 if (k == 0) {
@@ -232,7 +232,7 @@ private:
     }
 
     void learn(const added_graph& m, const sequences& drawn, const std::vector<double>& advantages) {
-        const auto count = static_cast<std::size_t>(options_.samples);
+        const auto count = to_size(options_.samples);
         std::vector<float> weights(steps, 0);
         std::fill_n(weights.begin(), m.groups.count, static_cast<float>(S.groups) / static_cast<float>(m.groups.count));
         const double bonus = fallen(options_.entropy, 0, progress_.updates, options_.entropy_updates);

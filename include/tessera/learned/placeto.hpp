@@ -60,7 +60,7 @@ public:
     /// One batch of episodes, and one step on it. The episodes begin with random placements.
     placeto_update update(int graph) {
         placeto_graph& g = at(graph);
-        placeto_graph_progress& now = progress_.graphs[static_cast<std::size_t>(graph)];
+        placeto_graph_progress& now = progress_.graphs[to_size(graph)];
         const std::size_t steps = begin_episodes(g, now);
         for (std::size_t t = 0; t < steps; ++t) {
             step_all(g, now, t);
@@ -83,7 +83,7 @@ public:
             throw error("tessera: Placeto: no graph to train on; give the number of one that was added");
         }
         for (int i = 0; i < updates; ++i) {
-            update(graphs[static_cast<std::size_t>(progress_.updates) % graphs.size()]);
+            update(graphs[to_size(progress_.updates) % graphs.size()]);
         }
     }
 
@@ -106,8 +106,8 @@ public:
                 now_.pad_to(options_.episodes);
                 const prediction p = trainer_.predict(inputs_of(now_));
                 const auto row = std::span<const float>(p.values).first(choices);
-                s.device[static_cast<std::size_t>(s.current)] = how.sampled ? draw(row, pick).choice : most_likely(row);
-                s.done[static_cast<std::size_t>(s.current)] = 1;
+                s.device[to_size(s.current)] = how.sampled ? draw(row, pick).choice : most_likely(row);
+                s.done[to_size(s.current)] = 1;
             }
             found f = g.priced(s.device);
             best = pass == 0 || f.better_than(best) ? std::move(f) : best;
@@ -131,7 +131,7 @@ public:
     /// The best placement of a graph that updates have seen, with the number of all that they have priced.
     const found& best(int graph) const {
         require_number(graph);
-        return progress_.graphs[static_cast<std::size_t>(graph)].best;
+        return progress_.graphs[to_size(graph)].best;
     }
 
     /// The logits of a state: one for each device.
@@ -161,11 +161,11 @@ public:
     trainer<network, B>& trained() { return trainer_; }
     placeto_graph& at(int graph) {
         require_number(graph);
-        return graphs_[static_cast<std::size_t>(graph)];
+        return graphs_[to_size(graph)];
     }
 
 private:
-    static constexpr auto choices = static_cast<std::size_t>(S.devices);
+    static constexpr auto choices = to_size(S.devices);
 
     struct episode {
         placement_state state;
@@ -193,7 +193,7 @@ private:
             e.costs.push_back(note(g, now, e.state.device));
             episodes_.push_back(std::move(e));
         }
-        return static_cast<std::size_t>(options_.passes) * static_cast<std::size_t>(g.groups.count);
+        return to_size(options_.passes) * to_size(g.groups.count);
     }
 
     /// The cost of a placement, which is priced.
@@ -249,12 +249,12 @@ private:
         for (int d = 0; d < S.devices; ++d) {
             e.state.device[current] = d;
             costs.push_back(d == before ? e.costs.back() : note(g, now, e.state.device));
-            expected += probability[static_cast<std::size_t>(d)] * costs.back();
+            expected += probability[to_size(d)] * costs.back();
         }
         for (std::size_t d = 0; d < choices; ++d) {
             coefficients_.push_back(probability[d] * (expected - costs[d]));
         }
-        return costs[static_cast<std::size_t>(action)];
+        return costs[to_size(action)];
     }
     static std::vector<double> probabilities(std::span<const float> logits) {
         const double top = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
@@ -296,14 +296,14 @@ private:
                 const double off = returns[k][t] - mean[t];
                 seen.return_variance += off * off / static_cast<double>(steps * episodes_.size());
                 if (!options_.all_actions) {
-                    const auto action = static_cast<std::size_t>(episodes_[k].actions[t]);
+                    const auto action = to_size(episodes_[k].actions[t]);
                     coefficients_[(t * episodes_.size() + k) * choices + action] = returns[k][t] - baseline[t];
                 }
             }
         }
         if (!options_.all_actions) {
             now.returns.push_back(std::move(mean));
-            if (now.returns.size() > static_cast<std::size_t>(options_.baseline_updates)) {
+            if (now.returns.size() > to_size(options_.baseline_updates)) {
                 now.returns.pop_front();
             }
         }
@@ -323,11 +323,11 @@ private:
         const double rms = std::sqrt(squares / real);
         const double scale = static_cast<double>(rows_.size()) / options_.episodes;
         const double bonus = fallen(options_.entropy, 0, progress_.updates, options_.entropy_updates);
-        std::vector<float> coefficients(static_cast<std::size_t>(rows_.size()) * choices, 0);
+        std::vector<float> coefficients(to_size(rows_.size()) * choices, 0);
         for (std::size_t i = 0; i < coefficients_.size(); ++i) {
             coefficients[i] = static_cast<float>(coefficients_[i] * scale / (options_.scaled && rms > 0 ? rms : 1));
         }
-        std::vector<float> bonuses(static_cast<std::size_t>(rows_.size()), 0);
+        std::vector<float> bonuses(to_size(rows_.size()), 0);
         std::fill_n(bonuses.begin(), real, static_cast<float>(bonus * scale));
         std::vector<input_data> inputs = inputs_of(rows_);
         inputs.push_back(std::span<const float>(coefficients));

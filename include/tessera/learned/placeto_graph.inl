@@ -25,7 +25,7 @@ TESSERA_INLINE double placeto_graph::cost(const search::placement::found& f, dou
 }
 
 TESSERA_INLINE std::vector<int> placeto_graph::at_random(search::random_numbers& pick) const {
-    std::vector<int> device(static_cast<std::size_t>(groups.count));
+    std::vector<int> device(to_size(groups.count));
     for (int& d : device) {
         d = pick(prices.devices());
     }

@@ -96,12 +96,12 @@ TESSERA_INLINE drawn_choice draw(std::span<const float> logits, search::random_n
     int choice = 0;
     for (int d = 0; d < static_cast<int>(logits.size()); ++d) {
         choice = d;
-        left -= std::exp(static_cast<double>(logits[static_cast<std::size_t>(d)]) - top);
+        left -= std::exp(static_cast<double>(logits[to_size(d)]) - top);
         if (left < 0) {
             break;
         }
     }
-    return {choice, static_cast<double>(logits[static_cast<std::size_t>(choice)]) - top - std::log(sum)};
+    return {choice, static_cast<double>(logits[to_size(choice)]) - top - std::log(sum)};
 }
 
 TESSERA_INLINE int most_likely(std::span<const float> logits) {

@@ -36,7 +36,7 @@ public:
     const device_graph& graph() const { return graph_; }
     int devices() const { return static_cast<int>(component_of_.size()); }
     int lanes() const { return static_cast<int>(lane_megabytes_.size()); }
-    index_t lane_megabytes(int lane) const { return lane_megabytes_[at(lane)]; }
+    index_t lane_megabytes(int lane) const { return lane_megabytes_[to_size(lane)]; }
     const device_class& class_of(int device) const;
     /// The outermost component that contains the device: its node; or the device itself.
     int node_of(int device) const;
@@ -47,7 +47,6 @@ public:
 
 private:
     static constexpr int eager = 1024;
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// How something is reached from a device.
     struct reached {

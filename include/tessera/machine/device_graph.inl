@@ -68,7 +68,7 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
 
 TESSERA_INLINE void check_component(const device_graph& g, int i) {
     const int count = static_cast<int>(g.components.size());
-    const component& c = g.components[static_cast<std::size_t>(i)];
+    const component& c = g.components[to_size(i)];
     const std::string who = "component " + std::to_string(i) + " '" + c.name + "' ";
     if (c.device_class >= static_cast<int>(g.classes.size()) || c.device_class < -1) {
         refuse_machine(g, who + "is of class " + std::to_string(c.device_class) + ", but there are " +
@@ -82,7 +82,7 @@ TESSERA_INLINE void check_component(const device_graph& g, int i) {
         if (steps >= count) {
             refuse_machine(g, who + "lies inside itself by way of others; make what lies inside what a tree");
         }
-        outer = g.components[static_cast<std::size_t>(outer)].inside;
+        outer = g.components[to_size(outer)].inside;
         if (outer < -1 || outer >= count) {
             break; // that component's own check says so
         }
@@ -115,29 +115,29 @@ TESSERA_INLINE void check_link(const device_graph& g, std::size_t i) {
 }
 
 TESSERA_INLINE int root_of(std::vector<int>& group, int i) {
-    while (group[static_cast<std::size_t>(i)] != i) {
-        group[static_cast<std::size_t>(i)] = group[static_cast<std::size_t>(group[static_cast<std::size_t>(i)])];
-        i = group[static_cast<std::size_t>(i)];
+    while (group[to_size(i)] != i) {
+        group[to_size(i)] = group[to_size(group[to_size(i)])];
+        i = group[to_size(i)];
     }
     return i;
 }
 
 TESSERA_INLINE void check_connected(const device_graph& g) {
-    const auto is_device = [&](int i) { return g.components[static_cast<std::size_t>(i)].device_class >= 0; };
+    const auto is_device = [&](int i) { return g.components[to_size(i)].device_class >= 0; };
     std::vector<int> group(g.components.size());
     for (std::size_t i = 0; i < group.size(); ++i) {
         group[i] = static_cast<int>(i);
     }
     for (const link& l : g.links) {
         if (!is_device(l.from) && !is_device(l.to)) {
-            group[static_cast<std::size_t>(root_of(group, l.from))] = root_of(group, l.to);
+            group[to_size(root_of(group, l.from))] = root_of(group, l.to);
         }
     }
     std::vector<std::vector<int>> reach(g.components.size()); // of a device: fabrics of switches, and devices beside it
     for (const link& l : g.links) {
         for (const auto& [a, b] : {std::pair{l.from, l.to}, std::pair{l.to, l.from}}) {
             if (is_device(a)) {
-                reach[static_cast<std::size_t>(a)].push_back(is_device(b) ? b : root_of(group, b));
+                reach[to_size(a)].push_back(is_device(b) ? b : root_of(group, b));
             }
         }
     }
@@ -155,7 +155,7 @@ TESSERA_INLINE void check_connected(const device_graph& g) {
         if (!is_device(i)) {
             continue;
         }
-        const std::vector<int>& mine = reach[static_cast<std::size_t>(i)];
+        const std::vector<int>& mine = reach[to_size(i)];
         std::vector<int> left;
         for (int f : devices.empty() ? mine : common) {
             if (!is_device(f) && has_one(mine, f)) {
@@ -167,16 +167,15 @@ TESSERA_INLINE void check_connected(const device_graph& g) {
     }
     for (std::size_t x = 0; common.empty() && x < devices.size(); ++x) {
         for (std::size_t y = 0; y < x; ++y) {
-            const std::vector<int>& mine = reach[static_cast<std::size_t>(devices[x])];
+            const std::vector<int>& mine = reach[to_size(devices[x])];
             bool linked = has_one(mine, devices[y]);
-            for (int f : reach[static_cast<std::size_t>(devices[y])]) {
+            for (int f : reach[to_size(devices[y])]) {
                 linked = linked || (!is_device(f) && has_one(mine, f));
             }
             if (!linked) {
                 refuse_machine(g, "no way leads from device " + std::to_string(y) + " '" +
-                                      g.components[static_cast<std::size_t>(devices[y])].name + "' to device " +
-                                      std::to_string(x) + " '" +
-                                      g.components[static_cast<std::size_t>(devices[x])].name +
+                                      g.components[to_size(devices[y])].name + "' to device " + std::to_string(x) +
+                                      " '" + g.components[to_size(devices[x])].name +
                                       "'; link them, or both to one switch");
             }
         }

@@ -23,9 +23,8 @@ TESSERA_INLINE std::vector<lane_place> lanes_of(const device_graph& g) {
 }
 
 TESSERA_INLINE std::string text_of_lane(const device_graph& g, const lane_place& p) {
-    const auto name = [&g](int c) { return g.components[static_cast<std::size_t>(c)].name; };
-    const std::string cable =
-        g.links[static_cast<std::size_t>(p.link)].cables > 1 ? " #" + std::to_string(p.cable) : "";
+    const auto name = [&g](int c) { return g.components[to_size(c)].name; };
+    const std::string cable = g.links[to_size(p.link)].cables > 1 ? " #" + std::to_string(p.cable) : "";
     return name(p.from) + (p.both_ways ? " - " : " -> ") + name(p.to) + cable;
 }
 

@@ -45,7 +45,7 @@ TESSERA_INLINE device_graph rails(const std::string& name, const device_class& c
             g.add_link(d, nvswitch, nvlink, gpu_latency);
             if (nodes > 1) {
                 const int mine = i * leaves + n / leaf_nodes;
-                g.add_link(d, leaf[static_cast<std::size_t>(mine)], card, fabric_latency);
+                g.add_link(d, leaf[to_size(mine)], card, fabric_latency);
             }
         }
     }
@@ -73,15 +73,15 @@ TESSERA_INLINE device_graph p100_nodes(int nodes, int per_node) {
     device_graph g;
     g.name = detail::numbered("P100 nodes: ", nodes);
     g.add_class(detail::gpu("P100-SXM2", 10600, 732000, 16));
-    std::vector<std::vector<int>> gpus(static_cast<std::size_t>(nodes));
+    std::vector<std::vector<int>> gpus(to_size(nodes));
     std::vector<int> hosts;
     for (int n = 0; n < nodes; ++n) {
         hosts.push_back(g.add_switch(detail::numbered("host ", n)));
-        std::vector<int>& mine = gpus[static_cast<std::size_t>(n)];
+        std::vector<int>& mine = gpus[to_size(n)];
         for (int i = 0; i < per_node; ++i) {
             mine.push_back(g.add_device(0, detail::numbered("gpu ", n, i), hosts.back()));
             for (int j = 0; j < i; ++j) {
-                g.add_link(mine[static_cast<std::size_t>(j)], mine.back(), 20000, detail::gpu_latency);
+                g.add_link(mine[to_size(j)], mine.back(), 20000, detail::gpu_latency);
             }
         }
     }
@@ -117,17 +117,16 @@ TESSERA_INLINE device_graph v100_nodes(int nodes) {
     device_graph g;
     g.name = detail::numbered("V100 nodes: ", nodes);
     g.add_class(detail::gpu("V100-SXM2", 15700, 900000, 32));
-    std::vector<std::vector<int>> gpus(static_cast<std::size_t>(nodes));
+    std::vector<std::vector<int>> gpus(to_size(nodes));
     std::vector<int> hosts;
     for (int n = 0; n < nodes; ++n) {
         hosts.push_back(g.add_switch(detail::numbered("host ", n)));
-        std::vector<int>& mine = gpus[static_cast<std::size_t>(n)];
+        std::vector<int>& mine = gpus[to_size(n)];
         for (int i = 0; i < 8; ++i) {
             mine.push_back(g.add_device(0, detail::numbered("gpu ", n, i), hosts.back()));
         }
         for (const auto& p : pairs) {
-            g.add_link(mine[static_cast<std::size_t>(p[0])], mine[static_cast<std::size_t>(p[1])], 25000 * p[2],
-                       detail::gpu_latency);
+            g.add_link(mine[to_size(p[0])], mine[to_size(p[1])], 25000 * p[2], detail::gpu_latency);
         }
     }
     detail::add_cards(g, gpus, hosts, 12000, 12500);

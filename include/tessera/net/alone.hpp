@@ -79,7 +79,7 @@ constexpr auto operators_alone() {
     if constexpr (Layer<Op>) {
         return identity<tessera::operator_of<Op>>{};
     } else {
-        using layers = layers_of_part<Op, std::make_index_sequence<static_cast<std::size_t>(ops_of<Op>())>>;
+        using layers = layers_of_part<Op, std::make_index_sequence<to_size(ops_of<Op>())>>;
         if constexpr (layers::known) {
             return identity<typename layers::set>{};
         } else {

@@ -17,9 +17,9 @@ namespace detail {
 /// The arrays of one network.
 template <int Tensors, int Parameters, int Ops>
 struct graph_storage {
-    tensor_node tensors[static_cast<std::size_t>(Tensors + 1)]{};
-    parameter_node parameters[static_cast<std::size_t>(Parameters + 1)]{};
-    op_node ops[static_cast<std::size_t>(Ops + 1)]{};
+    tensor_node tensors[to_size(Tensors + 1)]{};
+    parameter_node parameters[to_size(Parameters + 1)]{};
+    op_node ops[to_size(Ops + 1)]{};
     problem refused;
     bool misnumbered = false;
 
@@ -175,7 +175,7 @@ graph describe_at_run_time(index_t batch) {
     }
     graph g = b.built();
     if (const problem p = problem_of_lengths(g.view())) {
-        throw error(to_text(p, p.op < 0 ? std::string_view() : g.ops[static_cast<std::size_t>(p.op)].name));
+        throw error(to_text(p, p.op < 0 ? std::string_view() : g.ops[to_size(p.op)].name));
     }
     return g;
 }

@@ -8,10 +8,10 @@
 namespace tessera {
 
 TESSERA_INLINE std::vector<int> first_users_of(const graph_view& g) {
-    std::vector<int> first(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> first(to_size(g.parameter_count), -1);
     for (int op = g.op_count - 1; op >= 0; --op) {
         for (const int p : g.ops[op].parameters) {
-            first[static_cast<std::size_t>(p)] = op;
+            first[to_size(p)] = op;
         }
     }
     return first;
@@ -21,12 +21,12 @@ TESSERA_INLINE int source_of_parameters(const graph_view& g, const std::vector<i
     const auto& own = g.ops[op].parameters;
     int source = -1;
     for (int slot = 0; slot < own.size() && source < 0; ++slot) {
-        const int first = first_users[static_cast<std::size_t>(own[slot])];
+        const int first = first_users[to_size(own[slot])];
         source = first != op ? first : source;
     }
     for (int slot = 0; source >= 0 && slot < own.size(); ++slot) {
         const auto& theirs = g.ops[source].parameters;
-        const bool shared = first_users[static_cast<std::size_t>(own[slot])] != op;
+        const bool shared = first_users[to_size(own[slot])] != op;
         if (shared != (slot < theirs.size()) || (shared && theirs[slot] != own[slot])) {
             return -2;
         }

@@ -27,7 +27,7 @@ public:
         is_lent_ = true;
     }
     constexpr void reserve(int room) {
-        items_ = new T[static_cast<std::size_t>(room)];
+        items_ = new T[to_size(room)];
         room_ = room;
     }
 
@@ -38,7 +38,7 @@ public:
     constexpr void push_back(const T& value) {
         if (count_ == room_) {
             const int room = room_ == 0 ? 32 : 2 * room_;
-            T* more = new T[static_cast<std::size_t>(room)];
+            T* more = new T[to_size(room)];
             for (int i = 0; i < count_; ++i) {
                 more[i] = items_[i];
             }

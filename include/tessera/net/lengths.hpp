@@ -66,7 +66,7 @@ constexpr problem problem_of_lengths(const graph_view& g) {
             return {rule::lengths_differ, -1, -1, g.tensors[t].extents[1], longest};
         }
     }
-    tensor_node* const tensors = new tensor_node[static_cast<std::size_t>(g.tensor_count)];
+    tensor_node* const tensors = new tensor_node[to_size(g.tensor_count)];
     for (int t = 0; t < g.tensor_count; ++t) {
         tensors[t] = g.tensors[t];
     }

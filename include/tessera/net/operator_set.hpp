@@ -28,7 +28,7 @@ namespace detail {
 template <class Net>
 struct distinct_operators {
     static constexpr int most = storage_of<Net, 64>.view().op_count;
-    const op_record* records[static_cast<std::size_t>(most + 1)]{};
+    const op_record* records[to_size(most + 1)]{};
     int count = 0;
 
     constexpr distinct_operators() {
@@ -55,7 +55,7 @@ inline constexpr distinct_operators<Net> operators_in;
 /// Of several networks; one that several have stands several times.
 template <class... Nets>
 constexpr auto all_in() {
-    std::array<const op_record*, (static_cast<std::size_t>(operators_in<Nets>.count) + ... + 0)> all{};
+    std::array<const op_record*, (to_size(operators_in<Nets>.count) + ... + 0)> all{};
     std::size_t n = 0;
     const auto take = [&](const op_record* const* records, int count) {
         for (int i = 0; i < count; ++i) {

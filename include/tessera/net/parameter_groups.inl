@@ -12,7 +12,7 @@ TESSERA_INLINE bool is_in(const parameter_group& x, const graph_view& g, int par
         return g.parameters[parameter].extents.rank < 2;
     }
     if (x.layer == 0) {
-        const std::string_view path(x.path.begin(), static_cast<std::size_t>(x.path.size()));
+        const std::string_view path(x.path.begin(), to_size(x.path.size()));
         const std::string& own = paths->parameter(parameter);
         return own == path || (own.starts_with(path) && own[path.size()] == '/');
     }

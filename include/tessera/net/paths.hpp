@@ -18,7 +18,7 @@ struct network_paths {
     std::vector<std::string> ops;
     std::vector<std::string> parameters;
 
-    const std::string& op(int which) const { return which < 0 ? nothing : ops[static_cast<std::size_t>(which)]; }
+    const std::string& op(int which) const { return which < 0 ? nothing : ops[to_size(which)]; }
     const std::string& parameter(int which) const;
     std::string nothing = "-";
 };
@@ -44,7 +44,7 @@ struct text_lists {
     int& list_of(std::string_view text);
     /// Numbers come one after the other, from 0.
     void add(std::string_view text);
-    int after(int number) const { return next[static_cast<std::size_t>(number)]; }
+    int after(int number) const { return next[to_size(number)]; }
 };
 
 /// The operators of a network by the labels of their layers, which are paths without numbers. (Plain loops over vectors

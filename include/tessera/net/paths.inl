@@ -8,7 +8,7 @@
 namespace tessera {
 
 TESSERA_INLINE const std::string& network_paths::parameter(int which) const {
-    return which < 0 ? nothing : parameters[static_cast<std::size_t>(which)];
+    return which < 0 ? nothing : parameters[to_size(which)];
 }
 
 } // namespace tessera
@@ -67,7 +67,7 @@ TESSERA_INLINE std::string told_apart(std::string_view own, std::string_view ful
 
 TESSERA_INLINE text_lists::text_lists(int texts) {
     std::size_t lists = 16;
-    while (lists < static_cast<std::size_t>(texts)) {
+    while (lists < to_size(texts)) {
         lists *= 2;
     }
     begin.assign(lists, -1);
@@ -98,7 +98,7 @@ TESSERA_INLINE layer_labels labels_of(const graph_view& g) {
     text_lists layers(g.op_count);
     for (int op = 0; op < g.op_count; ++op) {
         int k = layers.list_of(g.ops[op].name);
-        while (k >= 0 && !are_one_layer(g.ops[first[static_cast<std::size_t>(k)]], g.ops[op])) {
+        while (k >= 0 && !are_one_layer(g.ops[first[to_size(k)]], g.ops[op])) {
             k = layers.after(k);
         }
         if (k < 0) {
@@ -113,7 +113,7 @@ TESSERA_INLINE layer_labels labels_of(const graph_view& g) {
     for (const int op : first) {
         std::vector<std::string> others;
         for (int k = layers.list_of(g.ops[op].name); k >= 0; k = layers.after(k)) {
-            const int other = first[static_cast<std::size_t>(k)];
+            const int other = first[to_size(k)];
             if (other != op && g.ops[other].name == g.ops[op].name) {
                 others.push_back(plain_scopes(g.ops[other].full_name));
             }
@@ -121,7 +121,7 @@ TESSERA_INLINE layer_labels labels_of(const graph_view& g) {
         const std::string text = others.empty() ? std::string(g.ops[op].name)
                                                 : told_apart(g.ops[op].name, plain_scopes(g.ops[op].full_name), others);
         int k = texts.list_of(text);
-        while (k >= 0 && labels.texts[static_cast<std::size_t>(k)] != text) {
+        while (k >= 0 && labels.texts[to_size(k)] != text) {
             k = texts.after(k);
         }
         if (k < 0) {
@@ -132,7 +132,7 @@ TESSERA_INLINE layer_labels labels_of(const graph_view& g) {
         label.push_back(k);
     }
     for (const int k : layer) {
-        labels.of.push_back(label[static_cast<std::size_t>(k)]);
+        labels.of.push_back(label[to_size(k)]);
     }
     return labels;
 }
@@ -146,7 +146,7 @@ TESSERA_INLINE std::vector<std::string> numbered(const std::vector<std::string>&
                                                  const std::vector<int>& labels) {
     std::vector<int> uses(texts.size());
     for (const int label : labels) {
-        ++uses[static_cast<std::size_t>(label)];
+        ++uses[to_size(label)];
     }
     bool may_meet = false; // only a label that looks like another with a number
     for (const std::string& text : texts) {
@@ -156,14 +156,14 @@ TESSERA_INLINE std::vector<std::string> numbered(const std::vector<std::string>&
     std::vector<std::string> paths;
     text_lists known(static_cast<int>(labels.size()));
     for (const int label : labels) {
-        const auto k = static_cast<std::size_t>(label);
+        const auto k = to_size(label);
         std::string path = texts[k];
         if (uses[k] > 1) {
             path += "." + std::to_string(before[k]++);
         }
         const auto is_taken = [&] {
             int other = known.list_of(path);
-            while (other >= 0 && paths[static_cast<std::size_t>(other)] != path) {
+            while (other >= 0 && paths[to_size(other)] != path) {
                 other = known.after(other);
             }
             return other >= 0;
@@ -185,25 +185,24 @@ TESSERA_INLINE network_paths paths_of(const graph_view& g) {
     network_paths paths;
     const detail::layer_labels labels = detail::labels_of(g);
     paths.ops = detail::numbered(labels.texts, labels.of);
-    std::vector<int> place(static_cast<std::size_t>(g.parameter_count),
+    std::vector<int> place(to_size(g.parameter_count),
                            -1);   // of who introduced it, among those who introduced any
     std::vector<int> introducing; // their labels
     for (int op = 0; op < g.op_count; ++op) {
         const auto mine = static_cast<int>(introducing.size());
         for (const int p : g.ops[op].parameters) {
-            int& at = place[static_cast<std::size_t>(p)];
+            int& at = place[to_size(p)];
             at = at < 0 ? mine : at;
             if (at == mine && mine == static_cast<int>(introducing.size())) {
-                introducing.push_back(labels.of[static_cast<std::size_t>(op)]);
+                introducing.push_back(labels.of[to_size(op)]);
             }
         }
     }
     const std::vector<std::string> layers = detail::numbered(labels.texts, introducing);
     for (int p = 0; p < g.parameter_count; ++p) {
-        const int at = place[static_cast<std::size_t>(p)];
-        paths.parameters.push_back(
-            (at < 0 ? std::string(g.parameters[p].layer) : layers[static_cast<std::size_t>(at)]) + "/" +
-            detail::slot_name(g.parameters[p].slot));
+        const int at = place[to_size(p)];
+        paths.parameters.push_back((at < 0 ? std::string(g.parameters[p].layer) : layers[to_size(at)]) + "/" +
+                                   detail::slot_name(g.parameters[p].slot));
     }
     return paths;
 }

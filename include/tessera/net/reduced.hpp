@@ -18,35 +18,34 @@ struct reduced_network {
 /// The part of `g` that makes the tensors `wanted`. (A template so that it is compiled where it is used.)
 template <class Graph>
 reduced_network reduced_to(const Graph& g, const std::vector<int>& wanted) {
-    std::vector<char> needed(static_cast<std::size_t>(g.tensor_count), 0);
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
+    std::vector<char> needed(to_size(g.tensor_count), 0);
     for (const int t : wanted) {
-        needed[at(t)] = 1;
+        needed[to_size(t)] = 1;
     }
     for (int op = g.op_count; op-- > 0;) {
         for (const int t : g.ops[op].inputs) {
-            needed[at(t)] = needed[at(t)] != 0 || needed[at(g.ops[op].output)] != 0 ? 1 : 0;
+            needed[to_size(t)] = needed[to_size(t)] != 0 || needed[to_size(g.ops[op].output)] != 0 ? 1 : 0;
         }
     }
     reduced_network r;
     r.network.parameters.assign(g.parameters, g.parameters + g.parameter_count);
-    r.tensors.assign(at(g.tensor_count), -1);
+    r.tensors.assign(to_size(g.tensor_count), -1);
     for (int t = 0; t < g.tensor_count; ++t) {
-        if (needed[at(t)] != 0) {
-            r.tensors[at(t)] = static_cast<int>(r.network.tensors.size());
+        if (needed[to_size(t)] != 0) {
+            r.tensors[to_size(t)] = static_cast<int>(r.network.tensors.size());
             r.network.tensors.push_back(g.tensors[t]);
         }
     }
     for (int op = 0; op < g.op_count; ++op) {
-        if (needed[at(g.ops[op].output)] == 0) {
+        if (needed[to_size(g.ops[op].output)] == 0) {
             continue;
         }
         op_node x = g.ops[op];
         for (int k = 0; k < x.inputs.size(); ++k) {
-            x.inputs[k] = r.tensors[at(x.inputs[k])];
+            x.inputs[k] = r.tensors[to_size(x.inputs[k])];
         }
-        x.output = r.tensors[at(x.output)];
-        r.network.tensors[at(x.output)].producer = static_cast<int>(r.ops.size());
+        x.output = r.tensors[to_size(x.output)];
+        r.network.tensors[to_size(x.output)].producer = static_cast<int>(r.ops.size());
         r.network.ops.push_back(x);
         r.ops.push_back(op);
     }

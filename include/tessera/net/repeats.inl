@@ -17,8 +17,8 @@ TESSERA_INLINE shortened_graph with_blocks(const graph_view& g, const repeated_b
     const int left_out = (r.count - blocks) * r.length;
     const int kept_until = last - r.length - left_out; // the last block's operators come behind these
     const auto kept = [&](int op) { return op < kept_until + r.length || op >= last; };
-    std::vector<int> tensor(static_cast<std::size_t>(g.tensor_count), -1);
-    std::vector<int> parameter(static_cast<std::size_t>(g.parameter_count), -1);
+    std::vector<int> tensor(to_size(g.tensor_count), -1);
+    std::vector<int> parameter(to_size(g.parameter_count), -1);
     const index_t whole = g.tensors[0].extents[0];
     for (int t = 0; t < g.tensor_count; ++t) {
         const int from = g.tensors[t].producer;
@@ -27,7 +27,7 @@ TESSERA_INLINE shortened_graph with_blocks(const graph_view& g, const repeated_b
                         " does not begin with the batch; another batch size cannot be given to it");
         }
         if (from < 0 || kept(from)) {
-            tensor[static_cast<std::size_t>(t)] = static_cast<int>(s.network.tensors.size());
+            tensor[to_size(t)] = static_cast<int>(s.network.tensors.size());
             s.network.tensors.push_back(g.tensors[t]);
             tensor_node& node = s.network.tensors.back();
             node.extents.extent[0] = batch;
@@ -48,17 +48,17 @@ TESSERA_INLINE shortened_graph with_blocks(const graph_view& g, const repeated_b
                 }
                 t = g.ops[from - left_out].output;
             }
-            t = tensor[static_cast<std::size_t>(t)];
+            t = tensor[to_size(t)];
         }
         for (int& p : node.parameters) {
-            int& own = parameter[static_cast<std::size_t>(p)];
+            int& own = parameter[to_size(p)];
             if (own < 0) {
                 own = static_cast<int>(s.network.parameters.size());
                 s.network.parameters.push_back(g.parameters[p]);
             }
             p = own;
         }
-        node.output = tensor[static_cast<std::size_t>(node.output)];
+        node.output = tensor[to_size(node.output)];
         s.network.ops.push_back(node);
         s.op_of.push_back(op);
     }

@@ -161,7 +161,7 @@ template <class Own>
 constexpr bool lists_all_numbers() {
     std::size_t bytes = 0;
     for (const attribute_field& f : Own::fields) {
-        bytes += 8 * static_cast<std::size_t>(f.count);
+        bytes += 8 * to_size(f.count);
     }
     return bytes == sizeof(Own);
 }

@@ -132,7 +132,7 @@ struct both_ways {
     /// Behind a sample's length Backward keeps the state that it starts from, so that it begins at the sample's last
     /// step.
     static constexpr void unroll(graph_builder& b, int* x, int steps, const int* masks = nullptr) {
-        int* const back = new int[2 * static_cast<std::size_t>(steps)]{};
+        int* const back = new int[2 * to_size(steps)]{};
         for (int t = 0; t < steps; ++t) {
             back[t] = x[steps - 1 - t];
             back[steps + t] = masks == nullptr ? -1 : masks[steps - 1 - t];

@@ -11,7 +11,7 @@ TESSERA_INLINE void accesses_of(const plan& p, const task& t, std::vector<access
     out.clear();
     const auto add = [&](int which, bool write, bool sliced) {
         const int root = p.root(which);
-        const tile& x = p.tiles[static_cast<std::size_t>(root)];
+        const tile& x = p.tiles[to_size(root)];
         const bool part = sliced && x.type == element::f32 && x.kind != tile_kind::optimizer_state;
         const interval elements = part ? slice_of(x, t) : interval{0, x.elements};
         if (!elements.empty()) { // there may be more slices than elements

@@ -74,9 +74,9 @@ private:
         std::vector<use> writes;
     };
 
-    const tile& tile_at(int t) const { return p_.tiles[static_cast<std::size_t>(t)]; }
-    task& task_at(int t) { return p_.tasks[static_cast<std::size_t>(t)]; }
-    int node_of_task(int t) { return node_of_[static_cast<std::size_t>(task_at(t).device)]; }
+    const tile& tile_at(int t) const { return p_.tiles[to_size(t)]; }
+    task& task_at(int t) { return p_.tasks[to_size(t)]; }
+    int node_of_task(int t) { return node_of_[to_size(task_at(t).device)]; }
 
     /// What a task reads and writes. A copy reads the regions that it takes; one that fills only a part of its tile
     /// sends the tile on whole, and so reads what it leaves.

@@ -80,7 +80,7 @@ TESSERA_INLINE index_t node_traffic::bytes_of_parts(const plan& p, const message
     index_t bytes = 0;
     for (const tile_elements& x : m.parts) {
         for (const interval& e : x.elements) {
-            bytes += e.size() * bytes_of(p.tiles[static_cast<std::size_t>(x.tile)].type);
+            bytes += e.size() * bytes_of(p.tiles[to_size(x.tile)].type);
         }
     }
     return bytes;
@@ -93,7 +93,7 @@ namespace tessera::detail {
 TESSERA_INLINE traffic_finder::traffic_finder(plan& p, const std::vector<int>& node_of, int nodes)
     : p_(p), node_of_(node_of), nodes_(nodes), tiles_(p.tiles.size()) {
     found_.after.resize(p.tasks.size());
-    found_.before.resize(static_cast<std::size_t>(p.devices));
+    found_.before.resize(to_size(p.devices));
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         note(i);
     }
@@ -128,7 +128,7 @@ TESSERA_INLINE void traffic_finder::note(int i) {
         if (x.device < 0) {
             continue; // an input, which every process has
         }
-        uses& of = tiles_[static_cast<std::size_t>(a.tile)];
+        uses& of = tiles_[to_size(a.tile)];
         const bool is_read = !a.write && t.kind() != task_kind::copy;
         if (is_read || (a.write && (is_persistent(x.kind) || leaves_something(t)))) {
             of.reads.push_back({i, node, {a.elements}});
@@ -141,10 +141,10 @@ TESSERA_INLINE void traffic_finder::note(int i) {
         const tile& x = tile_at(s.source);
         const int root = p_.root(s.source);
         if (tile_at(root).device >= 0) {
-            tiles_[static_cast<std::size_t>(root)].reads.push_back(
-                {i, node,
-                 x.format == 0 && x.slices == 1 ? elements_of(s.region, x.region)
-                                                : elements_of_tile{{0, tile_at(root).elements}}});
+            tiles_[to_size(root)].reads.push_back({i, node,
+                                                   x.format == 0 && x.slices == 1
+                                                       ? elements_of(s.region, x.region)
+                                                       : elements_of_tile{{0, tile_at(root).elements}}});
         }
     }
 }
@@ -155,7 +155,7 @@ TESSERA_INLINE bool traffic_finder::leaves_something(const task& t) {
 }
 
 TESSERA_INLINE void traffic_finder::look_back(int t, const use& r) {
-    const std::vector<use>& writes = tiles_[static_cast<std::size_t>(t)].writes;
+    const std::vector<use>& writes = tiles_[to_size(t)].writes;
     elements_of_tile left = r.elements;
     for (std::size_t k = writes.size(); k-- > 0 && !left.empty();) {
         if (writes[k].task < r.task) {
@@ -166,9 +166,9 @@ TESSERA_INLINE void traffic_finder::look_back(int t, const use& r) {
         return;
     }
     const int device = tile_at(t).device;
-    const int owner = node_of_[static_cast<std::size_t>(device)];
+    const int owner = node_of_[to_size(device)];
     if (owner != r.node) {
-        add(message_in(found_.before[static_cast<std::size_t>(device)], r.node, -1), t, left);
+        add(message_in(found_.before[to_size(device)], r.node, -1), t, left);
     }
     for (std::size_t k = writes.size(); k-- > 0 && !left.empty();) { // of the run before
         if (writes[k].task >= r.task) {
@@ -180,9 +180,9 @@ TESSERA_INLINE void traffic_finder::look_back(int t, const use& r) {
 TESSERA_INLINE void traffic_finder::keep(int t) {
     const tile& x = tile_at(t);
     if (x.device >= 0 && is_persistent(x.kind)) {
-        const use owner{static_cast<int>(p_.tasks.size()), node_of_[static_cast<std::size_t>(x.device)], {}};
+        const use owner{static_cast<int>(p_.tasks.size()), node_of_[to_size(x.device)], {}};
         elements_of_tile left{{0, x.elements}};
-        const std::vector<use>& writes = tiles_[static_cast<std::size_t>(t)].writes;
+        const std::vector<use>& writes = tiles_[to_size(t)].writes;
         for (std::size_t k = writes.size(); k-- > 0 && !left.empty();) {
             send(t, writes[k], owner, left, false);
         }
@@ -210,7 +210,7 @@ TESSERA_INLINE void traffic_finder::tell_who_waits() {
     };
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         for (const wait_for& w : task_at(i).waits) {
-            tell(p_.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)], node_of_task(i));
+            tell(p_.order[to_size(w.list)][to_size(w.count - 1)], node_of_task(i));
         }
         for (int node = 0; node < nodes_ && p_.is_queued(i); ++node) {
             tell(i, node);
@@ -237,7 +237,7 @@ TESSERA_INLINE void traffic_finder::wait(int reader, int writer) {
 }
 
 TESSERA_INLINE node_traffic::message& traffic_finder::message_of(int writer, int node, int reader) {
-    node_traffic::message& m = message_in(found_.after[static_cast<std::size_t>(writer)], node, reader);
+    node_traffic::message& m = message_in(found_.after[to_size(writer)], node, reader);
     m.priority = p_.is_queued(writer) ? task_at(writer).priority : reader >= 0 ? task_at(reader).priority : -1;
     return m;
 }

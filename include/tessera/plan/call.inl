@@ -28,10 +28,10 @@ TESSERA_INLINE compute_call call_of(const plan& p, const task& t, const graph_vi
     }
     for (int o = 0; o < max_operands; ++o) {
         if (t.compute().value[o] >= 0) {
-            c.value[o].region = p.tiles[static_cast<std::size_t>(t.compute().value[o])].region;
+            c.value[o].region = p.tiles[to_size(t.compute().value[o])].region;
         }
         if (t.compute().gradient[o] >= 0) {
-            c.gradient[o].region = p.tiles[static_cast<std::size_t>(t.compute().gradient[o])].region;
+            c.gradient[o].region = p.tiles[to_size(t.compute().gradient[o])].region;
         }
     }
     return c;

@@ -16,7 +16,7 @@ namespace detail {
 class clocks {
 public:
     explicit clocks(plan& p)
-        : p_(p), lists_(static_cast<std::size_t>(p.lists())), before_(p.tasks.size() * lists_, 0), last_(lists_, -1) {}
+        : p_(p), lists_(to_size(p.lists())), before_(p.tasks.size() * lists_, 0), last_(lists_, -1) {}
 
     /// The clock of task `t` from its predecessor in its list; to be called in the plan's order.
     void start(int t);
@@ -28,7 +28,7 @@ public:
 
 private:
     std::size_t list_of(int t) const;
-    int* row(int t) { return before_.data() + static_cast<std::size_t>(t) * lists_; }
+    int* row(int t) { return before_.data() + to_size(t) * lists_; }
 
     plan& p_;
     std::size_t lists_;

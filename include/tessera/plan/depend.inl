@@ -17,14 +17,14 @@ TESSERA_INLINE void clocks::start(int t) {
             row(t)[k] = row(last_[l])[k];
         }
     }
-    row(t)[l] = p_.tasks[static_cast<std::size_t>(t)].position;
+    row(t)[l] = p_.tasks[to_size(t)].position;
     last_[l] = t;
 }
 
 TESSERA_INLINE void clocks::require(int t, int other) {
     const std::size_t l = list_of(other);
     if (p_.is_queued(other)) {
-        std::vector<int>& after = p_.tasks[static_cast<std::size_t>(t)].after;
+        std::vector<int>& after = p_.tasks[to_size(t)].after;
         if (std::find(after.begin(), after.end(), other) == after.end()) {
             after.push_back(other);
         }
@@ -33,11 +33,11 @@ TESSERA_INLINE void clocks::require(int t, int other) {
         }
         return;
     }
-    const int count = p_.tasks[static_cast<std::size_t>(other)].position + 1;
+    const int count = p_.tasks[to_size(other)].position + 1;
     if (row(t)[l] >= count) {
         return;
     }
-    std::vector<wait_for>& waits = p_.tasks[static_cast<std::size_t>(t)].waits;
+    std::vector<wait_for>& waits = p_.tasks[to_size(t)].waits;
     bool merged = false;
     for (wait_for& w : waits) {
         if (w.list == static_cast<int>(l)) {
@@ -56,21 +56,19 @@ TESSERA_INLINE void clocks::require(int t, int other) {
 
 TESSERA_INLINE bool clocks::ordered(int earlier, int later) const {
     const std::size_t l = list_of(earlier);
-    return before_[static_cast<std::size_t>(later) * lists_ + l] > p_.tasks[static_cast<std::size_t>(earlier)].position;
+    return before_[to_size(later) * lists_ + l] > p_.tasks[to_size(earlier)].position;
 }
 
-TESSERA_INLINE std::size_t clocks::list_of(int t) const {
-    return static_cast<std::size_t>(p_.list_of(p_.tasks[static_cast<std::size_t>(t)]));
-}
+TESSERA_INLINE std::size_t clocks::list_of(int t) const { return to_size(p_.list_of(p_.tasks[to_size(t)])); }
 
 TESSERA_INLINE std::vector<std::vector<int>> sharing(const plan& p) {
-    std::vector<std::vector<int>> of_device(static_cast<std::size_t>(p.devices));
+    std::vector<std::vector<int>> of_device(to_size(p.devices));
     std::vector<std::vector<int>> neighbours(p.tiles.size());
-    const auto at = [&p](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto at = [&p](int i) -> const tile& { return p.tiles[to_size(i)]; };
     for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
         const tile& t = at(i);
         if (t.alias < 0 && t.device >= 0 && t.offset >= 0 && !is_persistent(t.kind)) {
-            of_device[static_cast<std::size_t>(t.device)].push_back(i);
+            of_device[to_size(t.device)].push_back(i);
         }
     }
     for (std::vector<int>& list : of_device) {
@@ -80,13 +78,13 @@ TESSERA_INLINE std::vector<std::vector<int>> sharing(const plan& p) {
             const tile& x = at(list[i]);
             for (std::size_t j = i + 1; j < list.size() && at(list[j]).offset < x.offset + x.bytes; ++j) {
                 if (x.offset < at(list[j]).offset + at(list[j]).bytes) {
-                    neighbours[static_cast<std::size_t>(list[i])].push_back(list[j]);
-                    neighbours[static_cast<std::size_t>(list[j])].push_back(list[i]);
+                    neighbours[to_size(list[i])].push_back(list[j]);
+                    neighbours[to_size(list[j])].push_back(list[i]);
                 }
             }
         }
         for (int i : list) {
-            std::sort(neighbours[static_cast<std::size_t>(i)].begin(), neighbours[static_cast<std::size_t>(i)].end());
+            std::sort(neighbours[to_size(i)].begin(), neighbours[to_size(i)].end());
         }
     }
     return neighbours;
@@ -97,10 +95,10 @@ TESSERA_INLINE std::vector<std::vector<int>> sharing(const plan& p) {
 namespace tessera {
 
 TESSERA_INLINE void number_tasks(plan& p) {
-    p.order.assign(static_cast<std::size_t>(p.lists()), {});
+    p.order.assign(to_size(p.lists()), {});
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         task& t = p.tasks[i];
-        std::vector<int>& list = p.order[static_cast<std::size_t>(p.list_of(t))];
+        std::vector<int>& list = p.order[to_size(p.list_of(t))];
         t.position = static_cast<int>(list.size());
         list.push_back(static_cast<int>(i));
         t.waits.clear();
@@ -118,16 +116,16 @@ TESSERA_INLINE void set_waits(plan& p) {
     detail::computed_so_far computed(p.devices);
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
         clock.start(i);
-        const task& t = p.tasks[static_cast<std::size_t>(i)];
+        const task& t = p.tasks[to_size(i)];
         computed.pass(t, i);
         computed.for_each_late(p.tiles, t, t.reads, [&](int last) { clock.require(i, last); });
         accesses_of(p, t, own);
         for (const access& a : own) {
-            auto& past = history[static_cast<std::size_t>(a.tile)];
-            const bool shared = p.streams > 1 || p.tasks[static_cast<std::size_t>(i)].params().message >= 0;
+            auto& past = history[to_size(a.tile)];
+            const bool shared = p.streams > 1 || p.tasks[to_size(i)].params().message >= 0;
             if (a.write && (past.empty() || shared)) { // another list's task may write the rest
-                for (int b : neighbours[static_cast<std::size_t>(a.tile)]) {
-                    const auto& other = history[static_cast<std::size_t>(b)];
+                for (int b : neighbours[to_size(a.tile)]) {
+                    const auto& other = history[to_size(b)];
                     for (std::size_t k = other.size(); k-- > 0;) {
                         clock.require(i, other[k].first);
                     }
@@ -140,7 +138,7 @@ TESSERA_INLINE void set_waits(plan& p) {
             }
         }
         for (const access& a : own) {
-            history[static_cast<std::size_t>(a.tile)].push_back({i, a});
+            history[to_size(a.tile)].push_back({i, a});
         }
     }
 }

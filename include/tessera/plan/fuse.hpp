@@ -48,10 +48,11 @@ template <class Graph>
 class fuser {
 public:
     fuser(const Graph& g, const strategy& s, const std::vector<int>& wanted, bool for_training)
-        : g_(g), s_(s), for_training_(for_training), nodes_(at(g.op_count)), readers_(at(g.tensor_count)),
-          savers_(at(g.tensor_count)), is_wanted_(at(g.tensor_count), 0), needs_gradient_(at(g.tensor_count), 0) {
+        : g_(g), s_(s), for_training_(for_training), nodes_(to_size(g.op_count)), readers_(to_size(g.tensor_count)),
+          savers_(to_size(g.tensor_count)), is_wanted_(to_size(g.tensor_count), 0),
+          needs_gradient_(to_size(g.tensor_count), 0) {
         for (const int t : wanted) {
-            is_wanted_[at(t)] = 1;
+            is_wanted_[to_size(t)] = 1;
         }
         for (int op = 0; op < g_.op_count; ++op) {
             take(op);
@@ -60,7 +61,7 @@ public:
 
     fused_network run() {
         for (int op = g_.op_count; op-- > 0;) {
-            while (nodes_[at(op)].is_expression && nodes_[at(op)].is_there && fuse_into(op)) {
+            while (nodes_[to_size(op)].is_expression && nodes_[to_size(op)].is_there && fuse_into(op)) {
             }
         }
         return rewritten();
@@ -78,21 +79,20 @@ private:
         std::vector<int> saves; ///< tensors that its backward reads
     };
 
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     const tensor_node& tensor(int t) const { return g_.tensors[t]; }
     index_t volume(int t) const { return tensor(t).extents.volume(); }
 
     void take(int op) {
         const op_node& o = g_.ops[op];
         const op_record& r = record_of(o.attributes);
-        node& n = nodes_[at(op)];
-        char& needs = needs_gradient_[at(o.output)];
+        node& n = nodes_[to_size(op)];
+        char& needs = needs_gradient_[to_size(o.output)];
         for (const int p : o.parameters) {
             needs = g_.parameters[p].trained ? 1 : needs;
         }
         for (const int t : o.inputs) {
-            needs = needs_gradient_[at(t)] != 0 ? 1 : needs;
-            add_once(readers_[at(t)], op);
+            needs = needs_gradient_[to_size(t)] != 0 ? 1 : needs;
+            add_once(readers_[to_size(t)], op);
         }
         n.is_expression = r.formula != nullptr && !r.facts.loss && o.parameters.empty() && !brings_rows(r) &&
                           o.inputs.size() == r.formula->inputs;
@@ -120,7 +120,7 @@ private:
         }
         n.saves = saved_by(op);
         for (const int t : n.saves) {
-            add_once(savers_[at(t)], op);
+            add_once(savers_[to_size(t)], op);
         }
     }
     static bool brings_rows(const op_record& r) {
@@ -158,17 +158,17 @@ private:
     /// What backward of an operator reads of tensors.
     std::vector<int> saved_by(int op) const {
         const op_node& o = g_.ops[op];
-        if (nodes_[at(op)].is_expression) {
-            return saved_by(nodes_[at(op)].what);
+        if (nodes_[to_size(op)].is_expression) {
+            return saved_by(nodes_[to_size(op)].what);
         }
         std::vector<int> all;
         const description d = g_.describe(op);
         std::uint32_t reads = 0;
         for (const operand& x : d.operands) {
-            const bool wanted = x.kind == operand_kind::input       ? needs_gradient_[at(o.inputs[x.slot])] != 0
+            const bool wanted = x.kind == operand_kind::input       ? needs_gradient_[to_size(o.inputs[x.slot])] != 0
                                 : x.kind == operand_kind::parameter ? g_.parameters[o.parameters[x.slot]].trained
                                                                     : x.kind == operand_kind::intermediate;
-            reads |= wanted && needs_gradient_[at(o.output)] != 0 ? x.gradient_reads : 0;
+            reads |= wanted && needs_gradient_[to_size(o.output)] != 0 ? x.gradient_reads : 0;
         }
         for (int k = 0; k < d.operands.size(); ++k) {
             const operand& x = d.operands[k];
@@ -181,7 +181,7 @@ private:
     std::vector<int> saved_by(const expression::applied& x) const {
         std::vector<int> all;
         for (int k = 0; k < x.of->inputs; ++k) {
-            const std::uint32_t reads = needs_gradient_[at(x.tensors[k])] != 0 ? x.of->reads[k] : 0;
+            const std::uint32_t reads = needs_gradient_[to_size(x.tensors[k])] != 0 ? x.of->reads[k] : 0;
             for (int o = 0; o <= x.of->inputs; ++o) {
                 if (has(reads, o)) {
                     add_once(all, o < x.of->inputs ? x.tensors[o] : x.output);
@@ -194,7 +194,7 @@ private:
     index_t written_by(const expression::applied& x) const {
         index_t n = 0;
         for (int k = 0; k < x.of->inputs && !x.of->passes_gradient; ++k) {
-            n += needs_gradient_[at(x.tensors[k])] != 0 ? volume(x.tensors[k]) : 0;
+            n += needs_gradient_[to_size(x.tensors[k])] != 0 ? volume(x.tensors[k]) : 0;
         }
         return n;
     }
@@ -202,8 +202,8 @@ private:
     /// Whether the operator that makes `t` may become a part of the only one that reads it.
     bool may_vanish(int t, int last) const {
         const int maker = tensor(t).producer;
-        if (maker < 0 || is_wanted_[at(t)] != 0 || !nodes_[at(maker)].is_expression || readers_[at(t)].size() != 1 ||
-            readers_[at(t)][0] != last) {
+        if (maker < 0 || is_wanted_[to_size(t)] != 0 || !nodes_[to_size(maker)].is_expression ||
+            readers_[to_size(t)].size() != 1 || readers_[to_size(t)][0] != last) {
             return false;
         }
         const tensor_node& made = g_.output_of(last);
@@ -214,8 +214,8 @@ private:
     /// Takes as many makers of its inputs as it can into an operator; false: none.
     bool fuse_into(int last) {
         std::vector<int> makers;
-        for (int k = 0; k < nodes_[at(last)].what.of->inputs; ++k) {
-            const int t = nodes_[at(last)].what.tensors[k];
+        for (int k = 0; k < nodes_[to_size(last)].what.of->inputs; ++k) {
+            const int t = nodes_[to_size(last)].what.tensors[k];
             if (may_vanish(t, last)) {
                 add_once(makers, tensor(t).producer);
             }
@@ -240,11 +240,11 @@ private:
     bool fuse(int last, const std::vector<int>& makers) {
         expression::applied each[expression::most_inputs];
         for (std::size_t i = 0; i < makers.size(); ++i) {
-            each[i] = nodes_[at(makers[i])].what;
+            each[i] = nodes_[to_size(makers[i])].what;
         }
-        node& n = nodes_[at(last)];
+        node& n = nodes_[to_size(last)];
         const expression::composition c = expression::compose(n.what, each, static_cast<int>(makers.size()));
-        const configuration& how = s_.ops[at(last)];
+        const configuration& how = s_.ops[to_size(last)];
         if (!c.fits || (how.partial > 1 && !c.of.linear)) {
             return false;
         }
@@ -271,20 +271,20 @@ private:
             index_t n = 0;
             for (const int t : tensors) {
                 bool anyway = false;
-                for (const int op : savers_[at(t)]) {
+                for (const int op : savers_[to_size(t)]) {
                     anyway = anyway || !is_part(op);
                 }
                 n += anyway ? 0 : volume(t);
             }
             return n;
         };
-        std::vector<int> before = nodes_[at(last)].saves;
-        index_t written = written_by(nodes_[at(last)].what);
+        std::vector<int> before = nodes_[to_size(last)].saves;
+        index_t written = written_by(nodes_[to_size(last)].what);
         for (const int m : makers) {
-            for (const int t : nodes_[at(m)].saves) {
+            for (const int t : nodes_[to_size(m)].saves) {
                 add_once(before, t);
             }
-            written += written_by(nodes_[at(m)].what);
+            written += written_by(nodes_[to_size(m)].what);
         }
         const std::vector<int> after = saved_by(x);
         if (for_training_ && (size_of(after) > size_of(before) || written_by(x) > written)) {
@@ -293,18 +293,18 @@ private:
         for (const int m : makers) {
             bool waits = false; // others run between
             for (int op = m + 1; op < last; ++op) {
-                waits = waits || (nodes_[at(op)].is_there && !is_part(op));
+                waits = waits || (nodes_[to_size(op)].is_there && !is_part(op));
             }
             index_t longer = 0;
-            for (int k = 0; waits && k < nodes_[at(m)].what.of->inputs; ++k) {
-                const int t = nodes_[at(m)].what.tensors[k];
-                bool stays = for_training_ && (!savers_[at(t)].empty() || has_one(after, t));
-                for (const int op : readers_[at(t)]) {
+            for (int k = 0; waits && k < nodes_[to_size(m)].what.of->inputs; ++k) {
+                const int t = nodes_[to_size(m)].what.tensors[k];
+                bool stays = for_training_ && (!savers_[to_size(t)].empty() || has_one(after, t));
+                for (const int op : readers_[to_size(t)]) {
                     stays = stays || op > m;
                 }
                 longer += stays ? 0 : volume(t);
             }
-            if (longer > volume(nodes_[at(m)].what.output)) {
+            if (longer > volume(nodes_[to_size(m)].what.output)) {
                 return false;
             }
         }
@@ -312,29 +312,29 @@ private:
     }
 
     void commit(int last, const std::vector<int>& makers, const expression::applied& x) {
-        node& n = nodes_[at(last)];
+        node& n = nodes_[to_size(last)];
         const auto forget = [&](int op) {
-            const node& gone = nodes_[at(op)];
+            const node& gone = nodes_[to_size(op)];
             for (int k = 0; k < gone.what.of->inputs; ++k) {
-                remove(readers_[at(gone.what.tensors[k])], op);
+                remove(readers_[to_size(gone.what.tensors[k])], op);
             }
             for (const int t : gone.saves) {
-                remove(savers_[at(t)], op);
+                remove(savers_[to_size(t)], op);
             }
         };
         forget(last);
         for (const int m : makers) {
             forget(m);
-            nodes_[at(m)].is_there = false;
+            nodes_[to_size(m)].is_there = false;
         }
         n.what = x;
         n.is_fused = true;
         n.saves = saved_by(x);
         for (int k = 0; k < x.of->inputs; ++k) {
-            add_once(readers_[at(x.tensors[k])], last);
+            add_once(readers_[to_size(x.tensors[k])], last);
         }
         for (const int t : n.saves) {
-            add_once(savers_[at(t)], last);
+            add_once(savers_[to_size(t)], last);
         }
     }
 
@@ -350,7 +350,7 @@ private:
         };
         const auto is_slot = [](char c) { return c >= first_slot && c < first_slot + expression::most_inputs; };
         std::string text;
-        const node& n = nodes_[at(last)];
+        const node& n = nodes_[to_size(last)];
         for (const char c : n.text) {
             const int t = is_slot(c) ? n.what.tensors[c - first_slot] : -1;
             const int maker = t < 0 ? -1 : tensor(t).producer;
@@ -359,8 +359,8 @@ private:
             } else if (maker < 0 || !has_one(makers, maker)) {
                 text += slot_of(t);
             } else {
-                for (const char inner : nodes_[at(maker)].text) {
-                    text += is_slot(inner) ? slot_of(nodes_[at(maker)].what.tensors[inner - first_slot]) : inner;
+                for (const char inner : nodes_[to_size(maker)].text) {
+                    text += is_slot(inner) ? slot_of(nodes_[to_size(maker)].what.tensors[inner - first_slot]) : inner;
                 }
             }
         }
@@ -394,14 +394,14 @@ private:
         r.network.parameters.assign(g_.parameters, g_.parameters + g_.parameter_count);
         for (int t = 0; t < g_.tensor_count; ++t) {
             const int maker = tensor(t).producer;
-            const bool is_there = maker < 0 || nodes_[at(maker)].is_there;
+            const bool is_there = maker < 0 || nodes_[to_size(maker)].is_there;
             r.tensors.push_back(is_there ? static_cast<int>(r.network.tensors.size()) : -1);
             if (is_there) {
                 r.network.tensors.push_back(tensor(t));
             }
         }
         for (int op = 0; op < g_.op_count; ++op) {
-            const node& n = nodes_[at(op)];
+            const node& n = nodes_[to_size(op)];
             if (!n.is_there) {
                 continue;
             }
@@ -416,13 +416,13 @@ private:
                 }
             }
             for (int& t : o.inputs) {
-                t = r.tensors[at(t)];
+                t = r.tensors[to_size(t)];
             }
             o.number = g_.number_of(op);
-            o.output = r.tensors[at(o.output)];
-            r.network.tensors[at(o.output)].producer = static_cast<int>(r.ops.size());
+            o.output = r.tensors[to_size(o.output)];
+            r.network.tensors[to_size(o.output)].producer = static_cast<int>(r.ops.size());
             r.network.ops.push_back(o);
-            r.how.ops.push_back(s_.ops[at(op)]);
+            r.how.ops.push_back(s_.ops[to_size(op)]);
             r.ops.push_back(op);
         }
         keep_paths(r);

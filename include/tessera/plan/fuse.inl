@@ -27,12 +27,11 @@ TESSERA_INLINE bool run_alike(const strategy& s, int a, int b) {
     for (int l = 0; l < max_loops && same; ++l) {
         same = x.what.degree[l] == y.what.degree[l] && (x.what.cuts[l] < 0) == (y.what.cuts[l] < 0);
         for (int i = 0; same && x.what.cuts[l] >= 0 && i + 1 < x.what.degree[l]; ++i) {
-            same = x.pool[static_cast<std::size_t>(x.what.cuts[l] + i)] ==
-                   y.pool[static_cast<std::size_t>(y.what.cuts[l] + i)];
+            same = x.pool[to_size(x.what.cuts[l] + i)] == y.pool[to_size(y.what.cuts[l] + i)];
         }
     }
     const auto device = [](const change& c, int i) {
-        return c.what.devices >= 0 ? c.pool[static_cast<std::size_t>(c.what.devices + i)]
+        return c.what.devices >= 0 ? c.pool[to_size(c.what.devices + i)]
                                    : index_t{c.what.start} + index_t{c.what.stride} * i;
     };
     for (int i = 0; same && i < x.what.shards(); ++i) {

@@ -10,7 +10,7 @@
 namespace tessera {
 
 TESSERA_INLINE plan isolate(const plan& p, int index) {
-    if (index < 0 || static_cast<std::size_t>(index) >= p.tasks.size()) {
+    if (index < 0 || to_size(index) >= p.tasks.size()) {
         throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no task " +
                     std::to_string(index) + "; they count from 0");
     }
@@ -21,25 +21,25 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
     q.steps_per_plan = p.steps_per_plan;
     q.alignment = p.alignment;
     q.compress = p.compress;
-    q.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
-    q.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    q.arena_bytes.assign(to_size(p.devices), 0);
+    q.persistent_bytes.assign(to_size(p.devices), 0);
     std::vector<int> number(p.tiles.size(), -1);
     const auto take = [&](int t, const auto& self) -> int {
         if (t < 0) {
             return -1;
         }
-        int& mine = number[static_cast<std::size_t>(t)];
+        int& mine = number[to_size(t)];
         if (mine >= 0) {
             return mine;
         }
-        tile x = p.tiles[static_cast<std::size_t>(t)];
+        tile x = p.tiles[to_size(t)];
         x.alias = self(x.alias, self);
         x.origin = -1;
         if (x.alias >= 0) {
-            x.offset = q.tiles[static_cast<std::size_t>(x.alias)].offset;
+            x.offset = q.tiles[to_size(x.alias)].offset;
         } else if (x.device >= 0) {
             auto& bytes = is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
-            index_t& end = bytes[static_cast<std::size_t>(x.device)];
+            index_t& end = bytes[to_size(x.device)];
             x.offset = end;
             end += detail::align(x.bytes > 0 ? x.bytes : 1, p.alignment);
         }
@@ -47,14 +47,14 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
         q.tiles.push_back(x);
         return mine;
     };
-    task t = p.tasks[static_cast<std::size_t>(index)];
+    task t = p.tasks[to_size(index)];
     for_each_tile(t, [&](int& tile, const plan_field&) { tile = take(tile, take); });
     t.waits.clear();
     t.position = 0;
     t.step = 0; // it is run by itself
     t.stream = task_stream::compute;
-    q.order.resize(static_cast<std::size_t>(p.devices));
-    q.order[static_cast<std::size_t>(t.device)].push_back(0);
+    q.order.resize(to_size(p.devices));
+    q.order[to_size(t.device)].push_back(0);
     q.tasks.push_back(std::move(t));
     return q;
 }

@@ -11,7 +11,7 @@ namespace tessera::detail {
 /// The last that each device computes so far, by a number of the caller's.
 class computed_so_far {
 public:
-    explicit computed_so_far(int devices) : last_(static_cast<std::size_t>(devices), -1) {}
+    explicit computed_so_far(int devices) : last_(to_size(devices), -1) {}
 
     /// The next task in the plan's order.
     void pass(const task& t, int number);
@@ -19,8 +19,8 @@ public:
     template <class Tiles, class Wait>
     void for_each_late(const Tiles& tiles, const task& t, const std::vector<int>& reads, Wait&& wait) const {
         for (std::size_t k = 0; t.late && k < reads.size(); ++k) {
-            const int device = tiles[static_cast<std::size_t>(reads[k])].device;
-            const int last = device < 0 ? -1 : last_[static_cast<std::size_t>(device)];
+            const int device = tiles[to_size(reads[k])].device;
+            const int last = device < 0 ? -1 : last_[to_size(device)];
             if (last >= 0) {
                 wait(last);
             }

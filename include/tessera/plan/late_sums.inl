@@ -9,7 +9,7 @@ namespace tessera::detail {
 
 TESSERA_INLINE void computed_so_far::pass(const task& t, int number) {
     if (t.kind() == task_kind::compute) {
-        last_[static_cast<std::size_t>(t.device)] = number;
+        last_[to_size(t.device)] = number;
     }
 }
 

@@ -9,7 +9,7 @@ namespace tessera {
 
 TESSERA_INLINE int loss_rows_of(const plan& p, const graph_view& g, const task& t) {
     for (const int w : t.writes) {
-        const tile& x = p.tiles[static_cast<std::size_t>(w)];
+        const tile& x = p.tiles[to_size(w)];
         if (g.is_loss(t.op) && x.kind == tile_kind::activation && x.tensor == g.ops[t.op].output &&
             x.type == element::f32) {
             return w;

@@ -11,24 +11,24 @@ TESSERA_INLINE std::vector<lifetime> lifetimes(const plan& p) {
     std::vector<lifetime> live(p.tiles.size());
     std::vector<access> touched;
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
-        accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
+        accesses_of(p, p.tasks[to_size(i)], touched);
         for (const access& a : touched) {
-            lifetime& l = live[static_cast<std::size_t>(a.tile)];
+            lifetime& l = live[to_size(a.tile)];
             l.first = l.first < 0 ? i : l.first;
             l.last = i;
         }
     }
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) { // in a queue it may be done late, and in the next run
         if (p.is_queued(i)) {
-            accesses_of(p, p.tasks[static_cast<std::size_t>(i)], touched);
+            accesses_of(p, p.tasks[to_size(i)], touched);
             for (const access& a : touched) {
-                live[static_cast<std::size_t>(a.tile)] = {0, static_cast<int>(p.tasks.size())};
+                live[to_size(a.tile)] = {0, static_cast<int>(p.tasks.size())};
             }
         }
     }
     for (std::size_t t = 0; t < p.tiles.size(); ++t) {
         if (p.tiles[t].keep) {
-            live[static_cast<std::size_t>(p.root(static_cast<int>(t)))].last = static_cast<int>(p.tasks.size());
+            live[to_size(p.root(static_cast<int>(t)))].last = static_cast<int>(p.tasks.size());
         }
     }
     return live;
@@ -37,13 +37,12 @@ TESSERA_INLINE std::vector<lifetime> lifetimes(const plan& p) {
 TESSERA_INLINE std::vector<lifetime> kept_for_side_streams(const plan& p, std::vector<lifetime> live) {
     std::vector<access> touched;
     for (const task& t : p.tasks) {
-        const bool counts =
-            t.kind() == task_kind::copy && p.tiles[static_cast<std::size_t>(t.writes[0])].kind == tile_kind::scalar;
+        const bool counts = t.kind() == task_kind::copy && p.tiles[to_size(t.writes[0])].kind == tile_kind::scalar;
         if (t.side_stream && (t.kind() == task_kind::update || t.kind() == task_kind::reduce || counts)) {
             accesses_of(p, t, touched);
             for (const access& a : touched) {
-                const bool scratch = p.tiles[static_cast<std::size_t>(a.tile)].kind == tile_kind::scratch;
-                lifetime& l = live[static_cast<std::size_t>(a.tile)];
+                const bool scratch = p.tiles[to_size(a.tile)].kind == tile_kind::scratch;
+                lifetime& l = live[to_size(a.tile)];
                 l.last = scratch ? l.last : static_cast<int>(p.tasks.size());
             }
         }
@@ -52,12 +51,12 @@ TESSERA_INLINE std::vector<lifetime> kept_for_side_streams(const plan& p, std::v
 }
 
 TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live) {
-    all_blocks all{{}, std::vector<std::vector<block>>(static_cast<std::size_t>(p.devices))};
+    all_blocks all{{}, std::vector<std::vector<block>>(to_size(p.devices))};
     std::vector<char> taken(p.tiles.size(), 0);
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
-    const auto life = [&](int i) { return live[static_cast<std::size_t>(i)]; };
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
+    const auto life = [&](int i) { return live[to_size(i)]; };
     const auto add = [&](int i, bool opens) {
-        std::vector<block>& blocks = all.by_device[static_cast<std::size_t>(tile_at(i).device)];
+        std::vector<block>& blocks = all.by_device[to_size(tile_at(i).device)];
         if (opens) {
             blocks.push_back({static_cast<int>(all.tiles.size()), 0, 0});
         }
@@ -65,12 +64,11 @@ TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& 
         b.bytes = align(b.bytes, p.alignment) + tile_at(i).bytes;
         ++b.count;
         all.tiles.push_back(i);
-        taken[static_cast<std::size_t>(i)] = 1;
+        taken[to_size(i)] = 1;
     };
     const auto is_due = [&](int i) {
         const tile& t = tile_at(i);
-        return t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && life(i).first >= 0 &&
-               taken[static_cast<std::size_t>(i)] == 0;
+        return t.alias < 0 && t.device >= 0 && !is_persistent(t.kind) && life(i).first >= 0 && taken[to_size(i)] == 0;
     };
     std::vector<int> sums;
     for (const task& t : p.tasks) {
@@ -103,18 +101,18 @@ TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& 
 }
 
 TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
-    p.arena_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    p.arena_bytes.assign(to_size(p.devices), 0);
     all_blocks all = blocks_of(p, live);
     for (std::size_t d = 0; d < all.by_device.size(); ++d) {
         std::vector<block>& blocks = all.by_device[d];
         std::sort(blocks.begin(), blocks.end(), [&](const block& a, const block& b) {
-            const auto first = [&](const block& x) { return all.tiles[static_cast<std::size_t>(x.first)]; };
+            const auto first = [&](const block& x) { return all.tiles[to_size(x.first)]; };
             return a.bytes != b.bytes ? a.bytes > b.bytes : first(a) < first(b);
         });
         std::vector<placed_tile> placed; // by offset
         for (const block& b : blocks) {
             const int* const tiles = all.tiles.data() + b.first;
-            const lifetime& mine = live[static_cast<std::size_t>(tiles[0])];
+            const lifetime& mine = live[to_size(tiles[0])];
             const index_t size = align(b.bytes, p.alignment);
             index_t where = 0;
             for (const placed_tile& o : placed) {
@@ -130,7 +128,7 @@ TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
             const auto behind = [](index_t offset, const placed_tile& o) { return offset < o.taken.begin; };
             placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
             for (int k = 0; k < b.count; ++k) {
-                tile& t = p.tiles[static_cast<std::size_t>(tiles[k])];
+                tile& t = p.tiles[to_size(tiles[k])];
                 t.offset = where;
                 where += align(t.bytes, p.alignment);
             }
@@ -142,27 +140,27 @@ TESSERA_INLINE void place_persistent(plan& p) {
     std::vector<char> alone(p.tiles.size(), 1);
     for (const task& t : p.tasks) {
         for (const int w : t.params().parts.empty() ? std::span<const int>() : std::span<const int>(t.writes)) {
-            alone[static_cast<std::size_t>(w)] = 0;
+            alone[to_size(w)] = 0;
         }
     }
     std::vector<int> tiles;
     for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
-        const tile& t = p.tiles[static_cast<std::size_t>(i)];
+        const tile& t = p.tiles[to_size(i)];
         if (t.alias < 0 && t.device >= 0 && is_persistent(t.kind)) {
             tiles.push_back(i);
         }
     }
     std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
-        const tile& x = p.tiles[static_cast<std::size_t>(a)];
-        const tile& y = p.tiles[static_cast<std::size_t>(b)];
-        const auto of = [&](int i) { return alone[static_cast<std::size_t>(i)]; };
+        const tile& x = p.tiles[to_size(a)];
+        const tile& y = p.tiles[to_size(b)];
+        const auto of = [&](int i) { return alone[to_size(i)]; };
         return x.kind != y.kind ? x.kind < y.kind
                : of(a) != of(b) ? of(a) < of(b)
                                 : x.tensor < y.tensor || (x.tensor == y.tensor && a < b);
     });
     for (const int i : tiles) {
-        tile& t = p.tiles[static_cast<std::size_t>(i)];
-        index_t& bytes = p.persistent_bytes[static_cast<std::size_t>(t.device)];
+        tile& t = p.tiles[to_size(i)];
+        index_t& bytes = p.persistent_bytes[to_size(t.device)];
         t.offset = bytes;
         bytes += align(t.bytes, p.alignment);
     }
@@ -174,7 +172,7 @@ namespace tessera {
 
 TESSERA_INLINE void plan_memory(plan& p) {
     const std::vector<detail::lifetime> live = detail::lifetimes(p);
-    p.persistent_bytes.assign(static_cast<std::size_t>(p.devices), 0);
+    p.persistent_bytes.assign(to_size(p.devices), 0);
     for (tile& t : p.tiles) {
         if (t.alias < 0 && t.device >= 0 && t.bytes == 0) {
             t.bytes = t.elements * bytes_of(t.type);
@@ -195,7 +193,7 @@ TESSERA_INLINE void plan_memory(plan& p) {
     }
     for (tile& t : p.tiles) {
         if (t.alias >= 0) {
-            const tile& r = p.tiles[static_cast<std::size_t>(p.root(t.alias))];
+            const tile& r = p.tiles[to_size(p.root(t.alias))];
             t.bytes = r.bytes;
             t.offset = r.offset;
             t.format = r.format;

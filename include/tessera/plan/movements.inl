@@ -47,7 +47,7 @@ TESSERA_INLINE std::vector<movement> movements_of(const graph_view& g, const pla
         if (bytes == 0) {
             return;
         }
-        movement m = detail::reason_of(g, p.tiles[static_cast<std::size_t>(which)], t);
+        movement m = detail::reason_of(g, p.tiles[to_size(which)], t);
         for (int op = 0; op < g.op_count && !t.params().parts.empty() && m.parameter >= 0;
              ++op) { // each for its first user
             const auto& of = g.ops[op].parameters;

@@ -28,10 +28,9 @@ bool parts_fit(const Tiles& tiles, const task& t) {
         reads = x.reads;
         writes = x.writes;
     }
-    bool fit = t.params().parts.empty() || (static_cast<std::size_t>(reads) <= t.reads.size() &&
-                                            static_cast<std::size_t>(writes) == t.writes.size());
-    for (std::size_t i = static_cast<std::size_t>(reads); fit && !t.params().parts.empty() && i < t.reads.size(); ++i) {
-        fit = tiles[static_cast<std::size_t>(t.reads[i])].kind == tile_kind::scalar;
+    bool fit = t.params().parts.empty() || (to_size(reads) <= t.reads.size() && to_size(writes) == t.writes.size());
+    for (std::size_t i = to_size(reads); fit && !t.params().parts.empty() && i < t.reads.size(); ++i) {
+        fit = tiles[to_size(t.reads[i])].kind == tile_kind::scalar;
     }
     return fit;
 }

@@ -8,7 +8,7 @@
 namespace tessera {
 
 TESSERA_INLINE std::size_t first_write_of(const task& t, std::size_t which) {
-    return which == 0 ? 0 : static_cast<std::size_t>(t.params().parts[which - 1].writes);
+    return which == 0 ? 0 : to_size(t.params().parts[which - 1].writes);
 }
 
 namespace detail {

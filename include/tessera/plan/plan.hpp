@@ -69,7 +69,7 @@ struct plan {
     /// True for a list that is a queue: its tasks start when they can, the most urgent first, in whatever order that
     /// makes.
     bool is_queue(int list) const { return list >= 2 * devices; }
-    bool is_queued(int t) const { return tasks[static_cast<std::size_t>(t)].stream == task_stream::queue; }
+    bool is_queued(int t) const { return tasks[to_size(t)].stream == task_stream::queue; }
 
     int root(int t) const;
 

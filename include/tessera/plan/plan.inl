@@ -8,8 +8,8 @@
 namespace tessera {
 
 TESSERA_INLINE int plan::root(int t) const {
-    while (tiles[static_cast<std::size_t>(t)].alias >= 0) {
-        t = tiles[static_cast<std::size_t>(t)].alias;
+    while (tiles[to_size(t)].alias >= 0) {
+        t = tiles[to_size(t)].alias;
     }
     return t;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the list of fields of a tile or a task says of each field. A plan's hash, its whole text, what a task does for one
-// of its parameters, tasks by themselves and the damage that tests do go by these lists, so that a field that is in one
-// is forgotten nowhere (docs/architecture.md#laws, 9). A field that is missing in its list fails tests/plan/fields.cpp.
+// What the list of fields of a tile or a task says of each field. A plan's hash, its whole text, what a task does for
+// one of its parameters, tasks by themselves and the damage that tests do go by these lists, so that a field that is in
+// one is forgotten nowhere (docs/architecture.md#laws, 9). A field that is missing in its list fails
+// tests/plan/fields.cpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

@@ -78,7 +78,7 @@ TESSERA_INLINE std::string text_of_devices(const std::vector<int>& devices) {
 }
 
 TESSERA_INLINE std::string text_of_tile(const graph_view& g, const plan& p, int which) {
-    const tile& t = p.tiles[static_cast<std::size_t>(which)];
+    const tile& t = p.tiles[to_size(which)];
     std::string text = "t" + std::to_string(which) + " " + to_text(t.kind);
     switch (t.kind) {
     case tile_kind::input:
@@ -134,7 +134,7 @@ TESSERA_INLINE std::string hexadecimal(std::uint64_t x) {
 }
 
 TESSERA_INLINE index_t bytes_across(const plan& p, const task& t, int which, bool write) {
-    const tile& x = p.tiles[static_cast<std::size_t>(which)];
+    const tile& x = p.tiles[to_size(which)];
     if (x.device == t.device || x.device < 0) {
         return 0;
     }
@@ -177,7 +177,7 @@ TESSERA_INLINE std::string task_line(const graph_view& g, const plan& p, const t
         line += " " + text_of_list(p, t.waits[i].list) + " task " + std::to_string(t.waits[i].count - 1);
     }
     for (std::size_t i = 0; i < t.after.size(); ++i) {
-        const task& other = p.tasks[static_cast<std::size_t>(t.after[i])];
+        const task& other = p.tasks[to_size(t.after[i])];
         line += (t.waits.empty() && i == 0 ? ", after " : ", ") + text_of_list(p, p.list_of(other)) + " task " +
                 std::to_string(other.position);
     }
@@ -244,8 +244,7 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const plan& p) {
         }
         text += "\n";
         for (std::size_t i = 0; i < p.order[d].size(); ++i) {
-            text += "  " + std::to_string(i) + "  " +
-                    detail::task_line(g, p, p.tasks[static_cast<std::size_t>(p.order[d][i])]) + "\n";
+            text += "  " + std::to_string(i) + "  " + detail::task_line(g, p, p.tasks[to_size(p.order[d][i])]) + "\n";
         }
     }
     return text;

@@ -20,14 +20,13 @@ TESSERA_INLINE int add_scratch(plan& p, int device, index_t bytes) {
 
 TESSERA_INLINE void bind_by_model(const graph_view& g, plan& p) {
     std::vector<description> known;
-    known.reserve(static_cast<std::size_t>(g.op_count));
+    known.reserve(to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         known.push_back(g.describe(op));
     }
     for (task& t : p.tasks) {
         const bool computes = t.kind() == task_kind::compute && t.what != pass::update;
-        const index_t bytes =
-            computes ? cost::workspace_bytes(known[static_cast<std::size_t>(t.op)], t.compute().ranges) : index_t{0};
+        const index_t bytes = computes ? cost::workspace_bytes(known[to_size(t.op)], t.compute().ranges) : index_t{0};
         if (bytes > 0) {
             t.scratch = add_scratch(p, t.device, bytes);
         }

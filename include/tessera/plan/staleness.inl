@@ -13,22 +13,22 @@ TESSERA_INLINE std::vector<int> staleness_of(const plan& p) {
     for (const task& t : p.tasks) {
         if (t.kind() == task_kind::update) {
             for (const int w : t.writes) {
-                late[static_cast<std::size_t>(w)] = 1;
+                late[to_size(w)] = 1;
             }
         }
     }
-    std::vector<int> by_step(static_cast<std::size_t>(p.steps_per_plan), 0);
+    std::vector<int> by_step(to_size(p.steps_per_plan), 0);
     for (const task& t : p.tasks) {
         if (t.kind() == task_kind::update) {
             for (const int w : t.writes) {
-                updated[static_cast<std::size_t>(w)] = t.step + 1;
+                updated[to_size(w)] = t.step + 1;
             }
             continue;
         }
-        int& most = by_step[static_cast<std::size_t>(t.step)];
+        int& most = by_step[to_size(t.step)];
         for (const int r : t.reads) {
-            const int missing = t.step - updated[static_cast<std::size_t>(r)];
-            most = late[static_cast<std::size_t>(r)] != 0 && missing > most ? missing : most;
+            const int missing = t.step - updated[to_size(r)];
+            most = late[to_size(r)] != 0 && missing > most ? missing : most;
         }
     }
     return by_step;

@@ -17,7 +17,7 @@ TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t
     }
     for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {
         for (const int i : *tiles) {
-            const int device = all[static_cast<std::size_t>(i)].device;
+            const int device = all[to_size(i)].device;
             if (device >= 0 && device != t.device) {
                 return true;
             }

@@ -10,8 +10,7 @@
 namespace tessera {
 
 TESSERA_INLINE plan stretch_of(const plan& p, int first, int last) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    if (first < 0 || last < first || at(last) > p.tasks.size()) {
+    if (first < 0 || last < first || to_size(last) > p.tasks.size()) {
         throw error("tessera: a plan of " + std::to_string(p.tasks.size()) + " tasks has no stretch from " +
                     std::to_string(first) + " to " + std::to_string(last) + "; they count from 0");
     }
@@ -33,11 +32,11 @@ TESSERA_INLINE plan stretch_of(const plan& p, int first, int last) {
         }
     }
     for (task& t : q.tasks) {
-        t.position -= before[at(p.list_of(t))];
+        t.position -= before[to_size(p.list_of(t))];
         std::vector<wait_for> waits;
         for (const wait_for& w : t.waits) {
-            if (w.count > before[at(w.list)]) {
-                waits.push_back({w.list, w.count - before[at(w.list)]});
+            if (w.count > before[to_size(w.list)]) {
+                waits.push_back({w.list, w.count - before[to_size(w.list)]});
             }
         }
         t.waits = std::move(waits);

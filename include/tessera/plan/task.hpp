@@ -230,9 +230,9 @@ struct copy_fields {
 
 constexpr std::uint32_t bit_of(task_kind k) { return 1U << static_cast<unsigned>(k); }
 
-/// What the kinds of tasks that work on parameters have: reduce, update, gather, average, norm, compress and decompress.
-/// `reads` of a reduce, an update and a norm are the gradient contributions in order of summation, of slice `slice` of
-/// `slices` of the flat tile.
+/// What the kinds of tasks that work on parameters have: reduce, update, gather, average, norm, compress and
+/// decompress. `reads` of a reduce, an update and a norm are the gradient contributions in order of summation, of slice
+/// `slice` of `slices` of the flat tile.
 struct parameter_fields {
     int parameter = -1;
     std::vector<task_parameter> parts; ///< where it is of several parameters: each; `parameter` is the first's then
@@ -287,8 +287,8 @@ struct no_fields {
 /// The region by which a scalar tile of two numbers is known.
 inline constexpr box layer_norm_region{1, {{0, 2}}};
 
-/// One task: the fields of all, and those of its kind, which decides on their type. Fields that another kind has read as
-/// their defaults; to write them throws std::bad_variant_access.
+/// One task: the fields of all, and those of its kind, which decides on their type. Fields that another kind has read
+/// as their defaults; to write them throws std::bad_variant_access.
 class task : public common_fields {
 public:
     explicit task(task_kind kind = task_kind::compute);

@@ -32,7 +32,7 @@ TESSERA_INLINE void add_left_names(int process, std::vector<std::string>& all) {
         char path[256];
         const ssize_t n = ::readlink((folder + "/fd/" + std::to_string(file)).c_str(), path, sizeof path);
         if (n > 0) {
-            add(std::string(path, static_cast<std::size_t>(n)));
+            add(std::string(path, to_size(n)));
         }
     }
 }

@@ -163,7 +163,8 @@ int run(int& argc, char**& argv, Program&& program, double patience = 600) {
     } catch (const std::exception& e) {
         const auto* const of_group = dynamic_cast<const group_error*>(&e);
         if (of_group !=
-            nullptr) { // after the rank that has failed has said why, the first of the others before the launcher ends all
+            nullptr) { // after the rank that has failed has said why, the first of the others before the launcher ends
+                       // all
             usleep(of_group->is_first() ? 200'000 : 600'000);
         }
         if (of_group == nullptr || of_group->is_first()) {

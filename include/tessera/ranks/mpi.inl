@@ -170,13 +170,13 @@ TESSERA_INLINE void group::find_nodes() {
         int here = rank();
         check(MPI_Allreduce(&here, &first, 1, MPI_INT, MPI_MIN, node_comm_), "MPI_Allreduce");
     });
-    std::vector<int> firsts(static_cast<std::size_t>(size()));
+    std::vector<int> firsts(to_size(size()));
     watched("MPI_Allgather",
             [&] { check(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, comm_), "MPI_Allgather"); });
     std::vector<int> node_of(firsts.size());
     int nodes = 0;
     for (std::size_t r = 0; r < firsts.size(); ++r) {
-        const auto of = static_cast<std::size_t>(firsts[r]);
+        const auto of = to_size(firsts[r]);
         node_of[r] = of == r ? nodes++ : node_of[of];
     }
     set_nodes(std::move(node_of));
@@ -215,15 +215,15 @@ TESSERA_INLINE void group::introduce() {
     const group_page::rank_slot& mine = page().slots[rank()];
     person me{mine.process.load(), {}};
     std::memcpy(me.host, mine.host, sizeof me.host);
-    std::vector<person> all(static_cast<std::size_t>(size()));
+    std::vector<person> all(to_size(size()));
     watched("MPI_Allgather", [&] {
         check(MPI_Allgather(&me, sizeof me, MPI_BYTE, all.data(), sizeof me, MPI_BYTE, comm_), "MPI_Allgather");
     });
     for (int r = 0; r < size() && is_first_here(); ++r) {
         group_page::rank_slot& slot = page().slots[r];
         if (!is_here(r)) {
-            std::memcpy(slot.host, all[static_cast<std::size_t>(r)].host, sizeof me.host);
-            slot.process.store(all[static_cast<std::size_t>(r)].process);
+            std::memcpy(slot.host, all[to_size(r)].host, sizeof me.host);
+            slot.process.store(all[to_size(r)].process);
         }
     }
     wait_for_all();
@@ -274,7 +274,7 @@ TESSERA_INLINE void* group::take_unwatched(int owner, index_t bytes) {
     constexpr auto alignment = static_cast<std::uintptr_t>(arena_alignment);
     made.memory = reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);
     if (rank() == gives && has_owner) { // of other nodes' arenas only what is written takes memory
-        std::memset(made.memory, 0, static_cast<std::size_t>(bytes));
+        std::memset(made.memory, 0, to_size(bytes));
     }
     check(MPI_Barrier(node_comm_), "MPI_Barrier");
     const lock while_it_changes(mutex_);

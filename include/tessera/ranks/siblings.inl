@@ -22,7 +22,7 @@ TESSERA_INLINE std::string text_of(const std::string& path) {
 TESSERA_INLINE std::string program_of(int process) {
     char path[4096];
     const ssize_t n = ::readlink(("/proc/" + std::to_string(process) + "/exe").c_str(), path, sizeof path);
-    const std::string all(path, n > 0 ? static_cast<std::size_t>(n) : 0);
+    const std::string all(path, n > 0 ? to_size(n) : 0);
     return all.substr(all.rfind('/') + 1);
 }
 

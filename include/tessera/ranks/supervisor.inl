@@ -74,7 +74,7 @@ TESSERA_INLINE void supervisor::watch() {
             const int all = epoll_wait(ends, ended.data(), static_cast<int>(ended.size()), 0);
             std::vector<int> together;
             for (int k = 0; k < all; ++k) {
-                together.push_back(ended[static_cast<std::size_t>(k)].data.fd);
+                together.push_back(ended[to_size(k)].data.fd);
             }
             tell(together);
         }

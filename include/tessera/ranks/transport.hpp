@@ -131,7 +131,7 @@ private:
     /// After something was posted.
     void wake();
 
-    bool is_own(const link& l) const { return &l == &links_[static_cast<std::size_t>(group_.node())]; }
+    bool is_own(const link& l) const { return &l == &links_[to_size(group_.node())]; }
     bool is_all_gone();
 
     // ---- out --------------------------------------------------------------------------------------------------------

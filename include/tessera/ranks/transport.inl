@@ -9,17 +9,17 @@ namespace tessera::mpi::detail {
 
 TESSERA_INLINE transport::transport(MPI_Comm between, process_group& group, mail_office& office)
     : comm_(between), group_(group), office_(office) {
-    std::vector<int> place(static_cast<std::size_t>(group.nodes()), 0); // how many of the node come before
+    std::vector<int> place(to_size(group.nodes()), 0); // how many of the node come before
     std::vector<std::vector<int>> members(place.size());
     int mine = 0;
     for (int r = 0; r < group.size(); ++r) {
-        std::vector<int>& of = members[static_cast<std::size_t>(group.node_of(r))];
+        std::vector<int>& of = members[to_size(group.node_of(r))];
         mine = r == group.rank() ? static_cast<int>(of.size()) : mine;
         of.push_back(r);
     }
     links_.resize(members.size());
     for (std::size_t n = 0; n < members.size(); ++n) {
-        links_[n].peer = members[n][static_cast<std::size_t>(mine) % members[n].size()];
+        links_[n].peer = members[n][to_size(mine) % members[n].size()];
     }
 }
 
@@ -52,7 +52,7 @@ TESSERA_INLINE void transport::post(const remote_write& l, std::uint64_t value, 
     }
     j.priority = l.priority;
     pthread_mutex_lock(&mutex_);
-    put(links_[static_cast<std::size_t>(l.node)], j);
+    put(links_[to_size(l.node)], j);
     pthread_mutex_unlock(&mutex_);
     wake();
 }
@@ -233,8 +233,7 @@ TESSERA_INLINE void transport::send_write(link& l, const job& j) {
     h.number[2] = j.value;
     h.report = j.report;
     h.found[0] = j.found[0];
-    std::vector<std::byte> bytes(sizeof h + what.rows.size() * sizeof(wire_rows) +
-                                 static_cast<std::size_t>(what.bytes()));
+    std::vector<std::byte> bytes(sizeof h + what.rows.size() * sizeof(wire_rows) + to_size(what.bytes()));
     std::memcpy(bytes.data(), &h, sizeof h);
     std::byte* to = bytes.data() + sizeof h;
     for (const remote_rows& r : what.rows) {
@@ -244,7 +243,7 @@ TESSERA_INLINE void transport::send_write(link& l, const job& j) {
     }
     for (const remote_rows& r : what.rows) {
         for (index_t i = 0; i < r.count; ++i) {
-            std::memcpy(to, r.from + i * r.stride, static_cast<std::size_t>(r.bytes));
+            std::memcpy(to, r.from + i * r.stride, to_size(r.bytes));
             to += r.bytes;
         }
     }
@@ -289,7 +288,7 @@ TESSERA_INLINE void transport::send_failure(link& l) {
 TESSERA_INLINE void transport::send_header(const header& h, int rank) {
     std::vector<std::byte> bytes(sizeof h);
     std::memcpy(bytes.data(), &h, sizeof h);
-    send(links_[static_cast<std::size_t>(group_.node_of(rank))], std::move(bytes), rank);
+    send(links_[to_size(group_.node_of(rank))], std::move(bytes), rank);
 }
 
 TESSERA_INLINE void transport::send(link& l, std::vector<std::byte> bytes, int rank) {
@@ -349,7 +348,7 @@ TESSERA_INLINE bool transport::take_in() {
         int count = 0;
         MPI_Get_count(&status, MPI_BYTE, &count);
         next.source = status.MPI_SOURCE;
-        next.bytes.resize(static_cast<std::size_t>(count));
+        next.bytes.resize(to_size(count));
         coming_.push_back(std::move(next));
         coming& mine = coming_.back();
         if (MPI_Imrecv(mine.bytes.data(), count, MPI_BYTE, &which, &mine.request) != MPI_SUCCESS) {
@@ -390,7 +389,7 @@ TESSERA_INLINE void transport::take() {
         take_write(h);
         break;
     case kind::taken:
-        links_[static_cast<std::size_t>(group_.node_of(h.rank))].urgent_under_way -= static_cast<index_t>(h.number[0]);
+        links_[to_size(group_.node_of(h.rank))].urgent_under_way -= static_cast<index_t>(h.number[0]);
         break;
     case kind::barrier: {
         take_report(h, 2);
@@ -430,7 +429,7 @@ TESSERA_INLINE void transport::take_write(const header& h) {
             return;
         }
         for (std::int64_t i = 0; i < w.count; ++i) {
-            std::memcpy(to + i * w.stride, from, static_cast<std::size_t>(w.bytes));
+            std::memcpy(to + i * w.stride, from, to_size(w.bytes));
             from += w.bytes;
         }
     }

@@ -38,12 +38,8 @@ public:
 private:
     static constexpr int grain = 64; ///< ranks between two micro-batches
 
-    template <class T>
-    static std::size_t at(T i) {
-        return static_cast<std::size_t>(i);
-    }
-    std::size_t slots() const { return at(stages_) * at(count_); }
-    std::size_t slot(int stage, int m) const { return at(stage) * at(count_) + at(m); }
+    std::size_t slots() const { return to_size(stages_) * to_size(count_); }
+    std::size_t slot(int stage, int m) const { return to_size(stage) * to_size(count_) + to_size(m); }
     bool ended(index_t end) const { return end >= 0 && end <= now_; }
 
     /// A number drawn for a worker, micro-batch and direction.

@@ -10,13 +10,13 @@ namespace tessera::schedule::detail {
 TESSERA_INLINE opposite_pipelines::opposite_pipelines(int stages, int micro_batches, const action_times& times,
                                                       const action_preference& how)
     : stages_(stages), count_(micro_batches), times_(times), how_(how), forward_(slots(), -1), backward_(slots(), -1),
-      free_(at(stages), 0) {}
+      free_(to_size(stages), 0) {}
 
 TESSERA_INLINE std::vector<std::vector<action>> opposite_pipelines::run() {
-    std::vector<std::vector<action>> lists(at(stages_));
+    std::vector<std::vector<action>> lists(to_size(stages_));
     for (std::size_t done = 0; done < 2 * slots();) {
         for (int w = 0; w < stages_; ++w) {
-            done += free_[at(w)] <= now_ && place(w, lists[at(w)]) ? 1U : 0U;
+            done += free_[to_size(w)] <= now_ && place(w, lists[to_size(w)]) ? 1U : 0U;
         }
         index_t later = -1;
         for (const index_t f : free_) {
@@ -32,7 +32,7 @@ TESSERA_INLINE std::vector<std::vector<action>> opposite_pipelines::run() {
 
 TESSERA_INLINE int opposite_pipelines::drawn(int worker, int m, bool forward) const {
     const std::uint64_t of = forward ? slots() + slot(worker, m) : slot(worker, m);
-    return how_.spread == 0 ? 0 : static_cast<int>(op::mix(how_.seed ^ of) % at(how_.spread * grain));
+    return how_.spread == 0 ? 0 : static_cast<int>(op::mix(how_.seed ^ of) % to_size(how_.spread * grain));
 }
 
 TESSERA_INLINE bool opposite_pipelines::place(int w, std::vector<action>& list) {
@@ -61,15 +61,15 @@ TESSERA_INLINE bool opposite_pipelines::place(int w, std::vector<action>& list) 
     const bool enters = !how_.enters_last || rank < 0;
     for (int direction = 0; enters && direction < 2; ++direction) { // micro-batches of a direction begin in order
         const bool first = direction == 0 ? w == 0 : w + 1 == stages_;
-        if (first && next_[at(direction)] < count_ && alive_[at(direction)] < how_.begun) {
-            see({0, next_[at(direction)], action_kind::forward}, true);
+        if (first && next_[to_size(direction)] < count_ && alive_[to_size(direction)] < how_.begun) {
+            see({0, next_[to_size(direction)], action_kind::forward}, true);
         }
     }
     if (rank < 0) {
         return false;
     }
     const int m = best.micro_batch;
-    const auto direction = at(m % 2);
+    const auto direction = to_size(m % 2);
     if (best.what == action_kind::forward && best.stage == 0) {
         begun_.push_back(m);
         next_[direction] += 2;
@@ -79,7 +79,7 @@ TESSERA_INLINE bool opposite_pipelines::place(int w, std::vector<action>& list) 
         --alive_[direction];
     }
     list.push_back(best);
-    (best.what == action_kind::forward ? forward_ : backward_)[slot(best.stage, m)] = free_[at(w)] =
+    (best.what == action_kind::forward ? forward_ : backward_)[slot(best.stage, m)] = free_[to_size(w)] =
         now_ + times_(best.what);
     return true;
 }

@@ -11,8 +11,8 @@ TESSERA_INLINE pipeline_schedule fill_drain(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
         for (int m = 0; m < micro_batches; ++m) {
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::forward});
-            s.workers[static_cast<std::size_t>(i)].push_back({i, m, action_kind::backward});
+            s.workers[to_size(i)].push_back({i, m, action_kind::forward});
+            s.workers[to_size(i)].push_back({i, m, action_kind::backward});
         }
     }
     return s;

@@ -14,7 +14,7 @@ TESSERA_INLINE pipeline_schedule gems(int stages, int mini_batches, int parts) {
         s.mirrored.push_back(static_cast<char>(m / parts % 2));
     }
     for (int w = 0; w < stages; ++w) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
+        std::vector<action>& list = s.workers[to_size(w)];
         for (int first = 0; first < s.micro_batches; first += parts) {
             const int stage = s.is_mirrored(first) ? stages - 1 - w : w;
             for (int j = 0; j < parts; ++j) {

@@ -10,7 +10,7 @@ namespace tessera::schedule {
 TESSERA_INLINE pipeline_schedule gpipe(int stages, int micro_batches, rematerialize which) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[to_size(i)];
         for (int m = 0; m < micro_batches; ++m) {
             list.push_back({i, m, action_kind::forward});
         }

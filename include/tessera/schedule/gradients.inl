@@ -18,7 +18,7 @@ TESSERA_INLINE std::vector<ready_gradient> gradients_of(const graph_view& g, con
         time += 2.0 * static_cast<double>(forward_flops(g.describe(op))) / workers / speed.flops_per_ns;
         for (int k = g.ops[op].parameters.size(); k-- > 0;) {
             const int p = g.ops[op].parameters[k];
-            bool listed = !g.parameters[p].trained || first_user[static_cast<std::size_t>(p)] != op;
+            bool listed = !g.parameters[p].trained || first_user[to_size(p)] != op;
             for (const ready_gradient& x : all) {
                 listed = listed || x.parameter == p;
             }

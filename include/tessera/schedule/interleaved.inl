@@ -19,7 +19,7 @@ TESSERA_INLINE pipeline_schedule interleaved(int workers, int chunks, int micro_
         return action{own * workers + worker, micro_batch, backward ? action_kind::backward : action_kind::forward};
     };
     for (int w = 0; w < workers; ++w) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(w)];
+        std::vector<action>& list = s.workers[to_size(w)];
         // With one chunk this is 1F1B; with more, backward starts when the last chunk has had its turn.
         const int ahead =
             std::min(chunks > 1 ? (workers - 1 - w) * 2 + (chunks - 1) * workers : workers - 1 - w, total);

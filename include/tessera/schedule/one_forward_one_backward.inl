@@ -10,7 +10,7 @@ namespace tessera::schedule {
 TESSERA_INLINE pipeline_schedule one_forward_one_backward(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[to_size(i)];
         take_turns(
             micro_batches, std::min(stages - 1 - i, micro_batches),
             [&](int m) {

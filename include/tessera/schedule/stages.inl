@@ -32,7 +32,7 @@ namespace tessera::schedule {
 
 TESSERA_INLINE std::vector<int> stages_from(const graph_view& g, const std::vector<int>& first) {
     require(g, check_stage_starts(first.data(), static_cast<int>(first.size())));
-    std::vector<int> stage(static_cast<std::size_t>(g.op_count), 0);
+    std::vector<int> stage(to_size(g.op_count), 0);
     for (std::size_t op = 0; op < stage.size(); ++op) {
         for (std::size_t k = 1; k < first.size(); ++k) {
             stage[op] += first[k] <= static_cast<int>(op) ? 1 : 0;
@@ -72,7 +72,7 @@ TESSERA_INLINE balanced_stages balance_stages(const std::vector<operator_load>& 
             while (end < stage.size() && stage[end] == stage[begin]) {
                 ++end;
             }
-            most = std::max(most, cost(static_cast<std::size_t>(stage[begin]), begin, end));
+            most = std::max(most, cost(to_size(stage[begin]), begin, end));
             begin = end;
         }
         return most;
@@ -87,10 +87,10 @@ TESSERA_INLINE std::vector<int> balance_stages(const std::vector<index_t>& times
     for (const index_t t : times) {
         loads.push_back({t, 0, 0});
     }
-    const std::vector<operator_load> until = detail::sums_of(loads, static_cast<std::size_t>(std::max(stages, 0)));
-    return detail::best_cut(
-        times.size(), static_cast<std::size_t>(stages),
-        [&](std::size_t, std::size_t begin, std::size_t end) { return until[end].time - until[begin].time; });
+    const std::vector<operator_load> until = detail::sums_of(loads, to_size(std::max(stages, 0)));
+    return detail::best_cut(times.size(), to_size(stages), [&](std::size_t, std::size_t begin, std::size_t end) {
+        return until[end].time - until[begin].time;
+    });
 }
 
 } // namespace tessera::schedule

@@ -51,10 +51,11 @@ struct timetable {
     index_t makespan = 0;
     std::vector<index_t> busy; ///< of every worker
     std::vector<int>
-        in_flight; ///< of every worker: most (stage, micro-batch) whose forward has begun and whose backward has not ended
+        in_flight; ///< of every worker: most (stage, micro-batch) whose forward has begun and whose backward has not
+                   ///< ended
 
     /// Idle time of a worker.
-    index_t idle(int worker) const { return makespan - busy[static_cast<std::size_t>(worker)]; }
+    index_t idle(int worker) const { return makespan - busy[to_size(worker)]; }
 };
 
 namespace detail {

@@ -28,7 +28,7 @@ TESSERA_INLINE void count_in_flight(timetable& t, std::size_t workers) {
     t.in_flight.assign(workers, 0);
     std::vector<int> now(workers, 0);
     for (const timetable::entry& e : t.actions) { // a worker does one thing at a time, in this order
-        const auto w = static_cast<std::size_t>(e.worker);
+        const auto w = to_size(e.worker);
         now[w] += e.what.what == action_kind::forward ? 1 : 0;
         t.in_flight[w] = std::max(t.in_flight[w], now[w]);
         now[w] -= e.what.what == action_kind::backward || e.what.what == action_kind::backward_weight ? 1 : 0;
@@ -40,16 +40,16 @@ TESSERA_INLINE void count_in_flight(timetable& t, std::size_t workers) {
 namespace tessera::schedule {
 
 TESSERA_INLINE std::vector<std::vector<int>> chain_of_stages(int stages) {
-    std::vector<std::vector<int>> follows(static_cast<std::size_t>(std::max(stages, 0)));
+    std::vector<std::vector<int>> follows(to_size(std::max(stages, 0)));
     for (int i = 0; i + 1 < stages; ++i) {
-        follows[static_cast<std::size_t>(i)].push_back(i + 1);
+        follows[to_size(i)].push_back(i + 1);
     }
     return follows;
 }
 
 TESSERA_INLINE problem check_timetable(const pipeline_schedule& s, const std::vector<action_times>& times,
                                        const std::vector<std::vector<int>>& follows) {
-    const auto stages = static_cast<std::size_t>(s.stages);
+    const auto stages = to_size(s.stages);
     if (times.size() != 1 && times.size() != stages) {
         return {rule::times_for_other_stages, -1, -1, static_cast<index_t>(times.size()), s.stages};
     }
@@ -94,11 +94,11 @@ TESSERA_INLINE timetable timetable_of(const pipeline_schedule& s, const std::vec
         return end[given.slot(x.stage, x.micro_batch) * kinds + static_cast<std::size_t>(x.what)];
     };
     const auto take = [&](int worker, const action& x) {
-        const auto w = static_cast<std::size_t>(worker);
+        const auto w = to_size(worker);
         index_t start = free[w];
         tessera::detail::for_each_needed(given, after, before, x,
                                          [&](const action& other) { start = std::max(start, end_of(other)); });
-        const index_t takes = times[times.size() > 1 ? static_cast<std::size_t>(x.stage) : 0](x.what);
+        const index_t takes = times[times.size() > 1 ? to_size(x.stage) : 0](x.what);
         free[w] = end_of(x) = start + takes;
         t.busy[w] += takes;
         t.makespan = std::max(t.makespan, free[w]);

@@ -45,7 +45,7 @@ struct mirrored {
     static constexpr void add(pipeline_schedule& s) {
         mark(s.mirrored, s.micro_batches);
         (mark(s.mirrored, MicroBatches + 1), ...);
-        ((s.mirrored[static_cast<std::size_t>(MicroBatches)] = 1), ...);
+        ((s.mirrored[to_size(MicroBatches)] = 1), ...);
     }
     static constexpr void mark(std::vector<char>& marks, int count) {
         while (static_cast<int>(marks.size()) < count) {
@@ -59,7 +59,7 @@ struct results_kept {
     static constexpr void add(pipeline_schedule& s) {
         mirrored<>::mark(s.keeps, s.micro_batches);
         (mirrored<>::mark(s.keeps, MicroBatches + 1), ...);
-        ((s.keeps[static_cast<std::size_t>(MicroBatches)] = 1), ...);
+        ((s.keeps[to_size(MicroBatches)] = 1), ...);
     }
 };
 

@@ -10,7 +10,7 @@ namespace tessera::schedule::detail {
 TESSERA_INLINE pipeline_schedule without_weights(int stages, int micro_batches) {
     pipeline_schedule s = empty_schedule(stages, stages, micro_batches);
     for (int i = 0; i < stages; ++i) {
-        std::vector<action>& list = s.workers[static_cast<std::size_t>(i)];
+        std::vector<action>& list = s.workers[to_size(i)];
         take_turns(
             micro_batches, std::min(stages - 1 - i, micro_batches),
             [&](int m) {
@@ -31,7 +31,7 @@ TESSERA_INLINE pipeline_schedule with_late_weights(pipeline_schedule s) {
                 list.push_back({i, m, action_kind::backward_weight});
             }
         };
-        for (const action& x : s.workers[static_cast<std::size_t>(i)]) {
+        for (const action& x : s.workers[to_size(i)]) {
             list.push_back(x);
             if (x.what == action_kind::backward_input) {
                 weights_of(x.micro_batch - i);
@@ -40,17 +40,14 @@ TESSERA_INLINE pipeline_schedule with_late_weights(pipeline_schedule s) {
         for (int m = std::max(0, s.micro_batches - i); m < s.micro_batches; ++m) {
             weights_of(m);
         }
-        s.workers[static_cast<std::size_t>(i)].swap(list);
+        s.workers[to_size(i)].swap(list);
     }
     return s;
 }
 
 TESSERA_INLINE pipeline_schedule with_weights_in_waits(pipeline_schedule s, const action_times& times) {
-    const auto at = [&](int stage, int m) {
-        return static_cast<std::size_t>(stage) * static_cast<std::size_t>(s.micro_batches) +
-               static_cast<std::size_t>(m);
-    };
-    const auto stages = static_cast<std::size_t>(s.stages);
+    const auto at = [&](int stage, int m) { return to_size(stage) * to_size(s.micro_batches) + to_size(m); };
+    const auto stages = to_size(s.stages);
     std::vector<index_t> forward(at(s.stages, 0), -1);
     std::vector<index_t> backward(at(s.stages, 0), -1);
     std::vector<std::vector<action>> lists(stages);
@@ -63,7 +60,7 @@ TESSERA_INLINE pipeline_schedule with_weights_in_waits(pipeline_schedule s, cons
         left = false;
         index_t later = -1;
         for (int i = 0; i < s.stages; ++i) {
-            const auto w = static_cast<std::size_t>(i);
+            const auto w = to_size(i);
             while (free[w] <= now && (next[w] < s.workers[w].size() || weights[w] < inputs[w])) {
                 const auto ended = [&](index_t end) { return end >= 0 && end <= now; };
                 bool ready = false;

@@ -27,7 +27,7 @@ TESSERA_INLINE pipeline_schedule zero_bubble_v(int workers, int micro_batches) {
     pipeline_schedule s = empty_schedule(workers, 2 * workers, micro_batches);
     const int count = micro_batches > 2 * workers - 1 ? micro_batches : 2 * workers - 1;
     for (int w = 0; w < workers; ++w) {
-        detail::v_worker list(s.workers[static_cast<std::size_t>(w)], w, 2 * workers - 1 - w, micro_batches);
+        detail::v_worker list(s.workers[to_size(w)], w, 2 * workers - 1 - w, micro_batches);
         for (int k = 0; k < 2 * (workers - w) - 1; ++k) {
             list.forward(0);
         }

@@ -23,7 +23,7 @@ TESSERA_INLINE finished_step simulate_finished(const graph_view& g, const cluste
     finished_step r{t.makespan, p.moved_bytes, std::move(t.peak_bytes)};
     for (int d = 0; d < on.devices(); ++d) {
         const index_t limit = on.class_of(d).memory_bytes;
-        r.fits = r.fits && (limit <= 0 || r.peak_bytes[static_cast<std::size_t>(d)] <= limit);
+        r.fits = r.fits && (limit <= 0 || r.peak_bytes[to_size(d)] <= limit);
     }
     return r;
 }
@@ -35,7 +35,7 @@ TESSERA_INLINE index_t lacking_bytes(const graph_view& g, const cluster& on, con
     index_t most = 0;
     for (int d = 0; d < on.devices(); ++d) {
         const index_t limit = on.class_of(d).memory_bytes;
-        const auto at = static_cast<std::size_t>(d);
+        const auto at = to_size(d);
         most = limit > 0 ? std::max(most, p.arena_bytes[at] + p.persistent_bytes[at] - limit) : most;
     }
     return most;

@@ -9,30 +9,30 @@ namespace tessera::search::detail {
 
 TESSERA_INLINE lower_options renumbered(lower_options o, const fused_network& f) {
     for (int& t : o.wanted) {
-        t = f.tensors[static_cast<std::size_t>(t)];
+        t = f.tensors[to_size(t)];
     }
-    o.output_gradient = o.output_gradient < 0 ? -1 : f.tensors[static_cast<std::size_t>(o.output_gradient)];
+    o.output_gradient = o.output_gradient < 0 ? -1 : f.tensors[to_size(o.output_gradient)];
     return o;
 }
 
 TESSERA_INLINE strategy taken_apart(const graph_view& g, const fused_network& f, const strategy& fused) {
     strategy s = fused;
-    s.ops.assign(static_cast<std::size_t>(g.op_count), configuration{});
-    std::vector<int> reader(static_cast<std::size_t>(g.tensor_count),
+    s.ops.assign(to_size(g.op_count), configuration{});
+    std::vector<int> reader(to_size(g.tensor_count),
                             -1); // the last; of what vanished it is the only one
     for (int op = 0; op < g.op_count; ++op) {
         for (const int t : g.ops[op].inputs) {
-            reader[static_cast<std::size_t>(t)] = op;
+            reader[to_size(t)] = op;
         }
     }
     std::size_t next = f.ops.size();
     for (int op = g.op_count; op-- > 0;) { // readers come later, and have theirs
-        configuration& c = s.ops[static_cast<std::size_t>(op)];
+        configuration& c = s.ops[to_size(op)];
         const int output = g.ops[op].output;
-        if (f.tensors[static_cast<std::size_t>(output)] >= 0) {
+        if (f.tensors[to_size(output)] >= 0) {
             c = fused.ops[--next];
         } else {
-            c = s.ops[static_cast<std::size_t>(reader[static_cast<std::size_t>(output)])];
+            c = s.ops[to_size(reader[to_size(output)])];
         }
     }
     return s;

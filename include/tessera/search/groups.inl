@@ -8,8 +8,8 @@
 namespace tessera::search::detail {
 
 TESSERA_INLINE int forest::root(int i) {
-    while (up[static_cast<std::size_t>(i)] != i) {
-        i = up[static_cast<std::size_t>(i)] = up[static_cast<std::size_t>(up[static_cast<std::size_t>(i)])];
+    while (up[to_size(i)] != i) {
+        i = up[to_size(i)] = up[to_size(up[to_size(i)])];
     }
     return i;
 }
@@ -17,7 +17,7 @@ TESSERA_INLINE int forest::root(int i) {
 TESSERA_INLINE void forest::join(int a, int b) {
     a = root(a);
     b = root(b);
-    up[static_cast<std::size_t>(a < b ? b : a)] = a < b ? a : b;
+    up[to_size(a < b ? b : a)] = a < b ? a : b;
 }
 
 } // namespace tessera::search::detail
@@ -25,20 +25,19 @@ TESSERA_INLINE void forest::join(int a, int b) {
 namespace tessera::search {
 
 TESSERA_INLINE operator_groups group_operators(const graph_view& g) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     detail::forest f;
     for (int op = 0; op < g.op_count; ++op) {
         f.up.push_back(op);
     }
-    std::vector<int> user(at(g.parameter_count), -1);
+    std::vector<int> user(to_size(g.parameter_count), -1);
     for (int op = 0; op < g.op_count; ++op) {
         const op_node& node = g.ops[op];
         if (detail::starts_block(g, op)) {
             for (int p : node.parameters) {
-                if (user[at(p)] >= 0) {
-                    f.join(op, user[at(p)]);
+                if (user[to_size(p)] >= 0) {
+                    f.join(op, user[to_size(p)]);
                 }
-                user[at(p)] = op;
+                user[to_size(p)] = op;
             }
             continue;
         }
@@ -59,22 +58,22 @@ TESSERA_INLINE operator_groups group_operators(const graph_view& g) {
         }
     }
     operator_groups groups;
-    groups.kind_of.resize(at(g.op_count));
-    groups.block_of.resize(at(g.op_count));
-    std::vector<int> number(at(g.op_count), -1);
+    groups.kind_of.resize(to_size(g.op_count));
+    groups.block_of.resize(to_size(g.op_count));
+    std::vector<int> number(to_size(g.op_count), -1);
     std::vector<std::vector<int>> kinds_of_block;
     for (int op = 0; op < g.op_count; ++op) {
-        int& block = number[at(f.root(op))];
+        int& block = number[to_size(f.root(op))];
         if (block < 0) {
             block = static_cast<int>(groups.blocks.size());
             groups.blocks.emplace_back();
             kinds_of_block.emplace_back();
         }
-        groups.block_of[at(op)] = block;
-        groups.blocks[at(block)].push_back(op);
+        groups.block_of[to_size(op)] = block;
+        groups.blocks[to_size(block)].push_back(op);
         int kind = -1;
-        for (int k : kinds_of_block[at(block)]) {
-            const op_node& first = g.ops[groups.kinds[at(k)][0]];
+        for (int k : kinds_of_block[to_size(block)]) {
+            const op_node& first = g.ops[groups.kinds[to_size(k)][0]];
             const op_node& own = g.ops[op];
             if (first.key == own.key && detail::alike(first.attributes, own.attributes) &&
                 g.tensors[first.output].extents == g.tensors[own.output].extents &&
@@ -86,10 +85,10 @@ TESSERA_INLINE operator_groups group_operators(const graph_view& g) {
         if (kind < 0) {
             kind = static_cast<int>(groups.kinds.size());
             groups.kinds.emplace_back();
-            kinds_of_block[at(block)].push_back(kind);
+            kinds_of_block[to_size(block)].push_back(kind);
         }
-        groups.kind_of[at(op)] = kind;
-        groups.kinds[at(kind)].push_back(op);
+        groups.kind_of[to_size(op)] = kind;
+        groups.kinds[to_size(kind)].push_back(op);
     }
     return groups;
 }

@@ -23,8 +23,6 @@ public:
     void accept() { bytes_ = next_; }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     void add(int op, const configuration& c, const index_t* pool, std::vector<index_t>& bytes, index_t sign) const;
     index_t excess_of(const std::vector<index_t>& bytes) const;
 

@@ -50,13 +50,13 @@ TESSERA_INLINE strategy pipeline(const graph_view& g, const std::vector<int>& st
     }
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        configuration& c = s.ops[static_cast<std::size_t>(op)];
-        const auto own = static_cast<std::size_t>(stage[static_cast<std::size_t>(op)]);
+        configuration& c = s.ops[to_size(op)];
+        const auto own = to_size(stage[to_size(op)]);
         if (own >= home.size() || home[own] < 0) {
-            require(g, problem{rule::stage_outside_schedule, op, -1, stage[static_cast<std::size_t>(op)],
+            require(g, problem{rule::stage_outside_schedule, op, -1, stage[to_size(op)],
                                static_cast<index_t>(home.size())});
         }
-        const auto worker = static_cast<std::size_t>(home[own]);
+        const auto worker = to_size(home[own]);
         c = baseline_configuration(g, op, first[worker + 1] - first[worker],
                                    how.inside.empty() ? baseline::data_parallel : how.inside[own]);
         c.uneven = true; // micro-batches may be

@@ -8,10 +8,10 @@
 namespace tessera::search {
 
 TESSERA_INLINE resident_bytes::resident_bytes(const graph_view& g, int states)
-    : states_(states), first_user_(static_cast<std::size_t>(g.parameter_count), -1) {
+    : states_(states), first_user_(to_size(g.parameter_count), -1) {
     for (int op = g.op_count - 1; op >= 0; --op) {
         for (int p : g.ops[op].parameters) {
-            first_user_[static_cast<std::size_t>(p)] = op;
+            first_user_[to_size(p)] = op;
         }
     }
 }

@@ -8,7 +8,7 @@
 namespace tessera::search {
 
 TESSERA_INLINE bool is_symmetry(const cluster& on, const std::vector<int>& order) {
-    const auto to = [&](int d) { return order[static_cast<std::size_t>(d)]; };
+    const auto to = [&](int d) { return order[to_size(d)]; };
     for (int a = 0; a < on.devices(); ++a) {
         if (on.class_of(a).name != on.class_of(to(a)).name) {
             return false;
@@ -34,7 +34,7 @@ TESSERA_INLINE std::vector<int> matched(const std::vector<std::vector<index_t>>&
     std::vector<std::tuple<index_t, int, int, int>> pairs;
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j < n; ++j) {
-            const index_t v = votes[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+            const index_t v = votes[to_size(i)][to_size(j)];
             pairs.emplace_back(-v, i == j ? 0 : 1, i, j);
         }
     }
@@ -42,9 +42,9 @@ TESSERA_INLINE std::vector<int> matched(const std::vector<std::vector<index_t>>&
     std::vector<int> to(votes.size(), -1);
     std::vector<char> taken(votes.size(), 0);
     for (const auto& [v, other, i, j] : pairs) {
-        if (to[static_cast<std::size_t>(i)] < 0 && taken[static_cast<std::size_t>(j)] == 0) {
-            to[static_cast<std::size_t>(i)] = j;
-            taken[static_cast<std::size_t>(j)] = 1;
+        if (to[to_size(i)] < 0 && taken[to_size(j)] == 0) {
+            to[to_size(i)] = j;
+            taken[to_size(j)] = 1;
         }
     }
     return to;
@@ -56,7 +56,7 @@ namespace tessera::search {
 
 TESSERA_INLINE std::vector<int> same_places(const graph_view& g, const cluster& on, const strategy& a,
                                             const strategy& b) {
-    const auto n = static_cast<std::size_t>(on.devices());
+    const auto n = to_size(on.devices());
     std::vector<int> own(n);
     for (std::size_t d = 0; d < n; ++d) {
         own[d] = static_cast<int>(d);
@@ -74,23 +74,23 @@ TESSERA_INLINE std::vector<int> same_places(const graph_view& g, const cluster& 
         first[d] = i;
     }
     for (int op = 0; op < g.op_count; ++op) {
-        const auto at = static_cast<std::size_t>(op);
+        const auto at = to_size(op);
         const description d = g.describe(op);
         if (a.ops[at].shards() != b.ops[at].shards()) {
             continue;
         }
         for (int i = 0; i < a.ops[at].shards(); ++i) {
-            const auto x = static_cast<std::size_t>(shard_at(a.ops[at], a.pool.data(), d, i).device);
-            const auto y = static_cast<std::size_t>(shard_at(b.ops[at], b.pool.data(), d, i).device);
+            const auto x = to_size(shard_at(a.ops[at], a.pool.data(), d, i).device);
+            const auto y = to_size(shard_at(b.ops[at], b.pool.data(), d, i).device);
             ++votes[y][x];
-            ++nodes[static_cast<std::size_t>(first[y])][static_cast<std::size_t>(first[x])];
+            ++nodes[to_size(first[y])][to_size(first[x])];
         }
     }
     // Nodes first, then devices within them.
     const std::vector<int> node = detail::matched(nodes);
     for (std::size_t y = 0; y < n; ++y) {
         for (std::size_t x = 0; x < n; ++x) {
-            const bool meets = node[static_cast<std::size_t>(first[y])] == first[x];
+            const bool meets = node[to_size(first[y])] == first[x];
             votes[y][x] = meets ? votes[y][x] : -1;
         }
     }
@@ -99,16 +99,15 @@ TESSERA_INLINE std::vector<int> same_places(const graph_view& g, const cluster& 
     std::vector<std::vector<index_t>> rails(n, std::vector<index_t>(n, 0));
     for (std::size_t y = 0; y < n; ++y) {
         for (std::size_t x = 0; x < n; ++x) {
-            rails[y - static_cast<std::size_t>(first[y])][x - static_cast<std::size_t>(first[x])] +=
-                std::max(votes[y][x], index_t{0});
+            rails[y - to_size(first[y])][x - to_size(first[x])] += std::max(votes[y][x], index_t{0});
         }
     }
     const std::vector<int> rail = detail::matched(rails);
     std::vector<int> in_all_nodes(n);
     std::vector<int> whole_nodes(n);
     for (std::size_t y = 0; y < n; ++y) {
-        const int to = node[static_cast<std::size_t>(first[y])];
-        in_all_nodes[y] = to + rail[y - static_cast<std::size_t>(first[y])];
+        const int to = node[to_size(first[y])];
+        in_all_nodes[y] = to + rail[y - to_size(first[y])];
         whole_nodes[y] = to + static_cast<int>(y) - first[y];
     }
     const auto is_order = [&](std::vector<int> order) {

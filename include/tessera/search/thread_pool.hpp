@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a search. The core makes none: who searches hands them in (execute/local/search_threads.hpp makes some).
+// The threads of a search. The core makes none: who searches hands them in (execute/local/search_threads.hpp makes
+// some).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

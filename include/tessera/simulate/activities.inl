@@ -8,10 +8,10 @@
 namespace tessera::simulation {
 
 TESSERA_INLINE std::vector<index_t> activity_trace::lane_bytes(const cluster& on) const {
-    std::vector<index_t> bytes(static_cast<std::size_t>(on.lanes()), 0);
+    std::vector<index_t> bytes(to_size(on.lanes()), 0);
     for (const busy_span& b : spans) {
         if (b.lane >= 0 && b.lane < on.lanes()) {
-            bytes[static_cast<std::size_t>(b.lane)] += (b.end - b.start) * on.lane_megabytes(b.lane) / 1000;
+            bytes[to_size(b.lane)] += (b.end - b.start) * on.lane_megabytes(b.lane) / 1000;
         }
     }
     return bytes;

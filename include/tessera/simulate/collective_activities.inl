@@ -14,26 +14,26 @@ namespace tessera::simulation {
 /// Update tasks that share a sum: a reduce-scatter, each task's own slice, and an all-gather.
 TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                int first, std::vector<task_activity>& all) {
-    const task& leader = tasks[at(first)];
+    const task& leader = tasks[to_size(first)];
     index_t bytes = 0;
     for (std::size_t i = 0; i < part_count(leader); ++i) {
-        bytes += cost_bytes(tiles[at(leader.writes[first_write_of(leader, i)])]);
+        bytes += cost_bytes(tiles[to_size(leader.writes[first_write_of(leader, i)])]);
     }
     std::vector<int> readers;
     std::vector<int> writers;
     bool sums = times_.parts > 1;
     for (int r : leader.reads) {
-        add_member(readers, tiles[at(r)].device);
+        add_member(readers, tiles[to_size(r)].device);
         for (const int i :
              {first, first + leader.params().slices - 1}) { // members differ: also where one alone contributes
-            sums = sums || tiles[at(r)].device != tasks[at(i)].device;
+            sums = sums || tiles[to_size(r)].device != tasks[to_size(i)].device;
         }
     }
     // With clipping each task reads its own sum and all norms; then there is nothing to scatter.
     sums = sums && leader.params().norms.empty();
     for (int w : leader.writes) {
-        add_member(writers, tiles[at(w)].device);
-        add_member(readers, tiles[at(w)].device);
+        add_member(writers, tiles[to_size(w)].device);
+        add_member(readers, tiles[to_size(w)].device);
     }
     int scatter = -1;
     if (sums) {
@@ -86,8 +86,8 @@ TESSERA_INLINE task_activities::message task_activities::message_at(const std::v
     m.first = first;
     int last = first;
     while (last + 1 < static_cast<int>(tasks.size()) &&
-           tasks[at(last + 1)].params().message == leader.params().message &&
-           tasks[at(last + 1)].kind() == leader.kind()) {
+           tasks[to_size(last + 1)].params().message == leader.params().message &&
+           tasks[to_size(last + 1)].kind() == leader.kind()) {
         ++last;
     }
     m.count = last - first + 1;
@@ -107,7 +107,7 @@ TESSERA_INLINE task_activities::message task_activities::message_at(const std::v
                 m.reads.push_back(r);
             }
         }
-        const bool same = i > first && tasks[at(i - 1)].writes == t.writes;
+        const bool same = i > first && tasks[to_size(i - 1)].writes == t.writes;
         for (int w : t.writes) {
             m.shares = m.shares || tiles[at(w)].device != t.device;
             add_member(m.members, tiles[at(w)].device);
@@ -273,7 +273,7 @@ TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pulle
 /// lanes are free, the most urgent first.
 TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks,
                                                int number, std::vector<task_activity>& all) {
-    const task& t = tasks[at(number)];
+    const task& t = tasks[to_size(number)];
     task_activity own;
     own.task = number;
     own.in_order = true;
@@ -289,9 +289,10 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         c.what.priority = t.priority;
         index_t bytes = 0;
         for (int r : what) {
-            bytes += tile_bytes(tiles[at(r)], t);
+            bytes += tile_bytes(tiles[to_size(r)], t);
         }
-        way = std::max(way, add_hops(c, from, t.device, bytes, sent(last_of_[at(from)].push), all, own.predecessors));
+        way = std::max(way,
+                       add_hops(c, from, t.device, bytes, sent(last_of_[to_size(from)].push), all, own.predecessors));
     };
     for (int r : t.reads) {
         if (tiles[at(r)].device == t.device) {
@@ -305,7 +306,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
     index_t taken = 0; // bytes of all contributions
     for_each_part(t, [&](const task& one) {
         for (int r : one.reads) {
-            taken += tiles[at(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[at(one.writes[0])], t);
+            taken += tiles[to_size(r)].kind == tile_kind::scalar ? 0 : tile_bytes(tiles[to_size(one.writes[0])], t);
         }
     });
     index_t work = time_of_own_slice(tiles, t) + memory_time(t.device, taken - slice_bytes(tiles, t));
@@ -318,15 +319,15 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
     own.what.duration = std::max<index_t>(1, work) + way;
     const std::size_t updated = all.size();
     for (int w : t.writes) {
-        if (tiles[at(w)].device == t.device) {
-            (is_persistent(tiles[at(w)].kind) ? own.overwrites : own.writes).push_back(w);
+        if (tiles[to_size(w)].device == t.device) {
+            (is_persistent(tiles[to_size(w)].kind) ? own.overwrites : own.writes).push_back(w);
         }
     }
     all.push_back(std::move(own));
     for (const auto& [device, what] : pulled_from(tiles, t)) {
         index_t bytes = 0;
         for (int w : what) {
-            bytes += tile_bytes(tiles[at(w)], t);
+            bytes += tile_bytes(tiles[to_size(w)], t);
         }
         task_activity pull;
         pull.task = number;
@@ -334,8 +335,9 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
         task_activity arrival = pull;
         pull.predecessors = {static_cast<int>(updated)};
         pull.what.priority = t.priority;
-        arrival.what.duration = std::max<index_t>(
-            1, add_hops(pull, t.device, device, bytes, sent(last_of_[at(t.device)].pull), all, arrival.predecessors));
+        arrival.what.duration =
+            std::max<index_t>(1, add_hops(pull, t.device, device, bytes, sent(last_of_[to_size(t.device)].pull), all,
+                                          arrival.predecessors));
         arrival.overwrites = what;
         all.push_back(std::move(arrival));
     }

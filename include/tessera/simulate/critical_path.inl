@@ -11,11 +11,11 @@ TESSERA_INLINE critical_time critical_path(const plan& p, task_activities& activ
     const activity_graph g = activities_of(p, activities);
     std::vector<int> order(g.items.size());
     std::vector<int> previous(g.items.size(), -1);
-    std::vector<int> last(static_cast<std::size_t>(activities.machine().devices()), -1);
+    std::vector<int> last(to_size(activities.machine().devices()), -1);
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i);
         if (g.items[i].device >= 0) {
-            int& before = last[static_cast<std::size_t>(g.items[i].device)];
+            int& before = last[to_size(g.items[i].device)];
             previous[i] = before;
             before = static_cast<int>(i);
         }
@@ -25,9 +25,9 @@ TESSERA_INLINE critical_time critical_path(const plan& p, task_activities& activ
     critical_time t;
     int here = s.end.empty() ? -1 : static_cast<int>(std::max_element(s.end.begin(), s.end.end()) - s.end.begin());
     while (here >= 0) {
-        const auto at = static_cast<std::size_t>(here);
+        const auto at = to_size(here);
         t.waiting += s.start[at] - s.ready[at];
-        const task& x = p.tasks[static_cast<std::size_t>(g.tasks[at].first)];
+        const task& x = p.tasks[to_size(g.tasks[at].first)];
         const bool of_parameters = x.kind() == task_kind::update || x.kind() == task_kind::reduce ||
                                    x.kind() == task_kind::norm || x.kind() == task_kind::compress ||
                                    x.kind() == task_kind::decompress ||
@@ -35,9 +35,9 @@ TESSERA_INLINE critical_time critical_path(const plan& p, task_activities& activ
         (of_parameters                 ? t.synchronization
          : x.kind() == task_kind::copy ? t.transfer
                                        : t.compute) += s.end[at] - s.start[at];
-        here = previous[at] >= 0 && s.end[static_cast<std::size_t>(previous[at])] == s.ready[at] ? previous[at] : -1;
+        here = previous[at] >= 0 && s.end[to_size(previous[at])] == s.ready[at] ? previous[at] : -1;
         for (int before : g.items[at].after) {
-            here = s.end[static_cast<std::size_t>(before)] == s.ready[at] ? before : here;
+            here = s.end[to_size(before)] == s.ready[at] ? before : here;
         }
     }
     return t;

@@ -47,8 +47,6 @@ public:
     folding run();
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     void refine_activities();
 
     void refine_lanes();

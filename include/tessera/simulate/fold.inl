@@ -12,18 +12,18 @@ TESSERA_INLINE int key_numbers::operator()(const std::vector<index_t>& key) {
 }
 
 TESSERA_INLINE folder::folder(const std::vector<activity>& items, int devices, int lanes)
-    : items_(items), devices_(at(devices)), users_(at(lanes)), before_(items.size(), -1) {
+    : items_(items), devices_(to_size(devices)), users_(to_size(lanes)), before_(items.size(), -1) {
     fold_.activity_class.assign(items.size(), 0);
-    fold_.lane_class.assign(at(lanes), 0);
+    fold_.lane_class.assign(to_size(lanes), 0);
     for (std::size_t a = 0; a < items.size(); ++a) {
         if (items[a].device >= 0) {
-            std::vector<int>& mine = devices_[at(items[a].device)];
+            std::vector<int>& mine = devices_[to_size(items[a].device)];
             before_[a] = mine.empty() ? -1 : mine.back();
             mine.push_back(static_cast<int>(a));
         }
         place_.emplace_back();
         for (const lane_use& u : items[a].lanes) {
-            std::vector<lane_use>& users = users_[at(u.lane)];
+            std::vector<lane_use>& users = users_[to_size(u.lane)];
             place_.back().push_back(static_cast<index_t>(users.size()));
             users.push_back({static_cast<int>(a), u.busy});
         }
@@ -40,7 +40,7 @@ TESSERA_INLINE folding folder::run() {
     for (const std::vector<int>& mine : devices_) {
         key_.clear();
         for (int a : mine) {
-            key_.push_back(fold_.activity_class[at(a)]);
+            key_.push_back(fold_.activity_class[to_size(a)]);
         }
         fold_.device_class.push_back(number(key_));
     }
@@ -53,11 +53,11 @@ TESSERA_INLINE void folder::refine_activities() {
     std::vector<int> next(items_.size());
     for (std::size_t a = 0; a < items_.size(); ++a) { // whatever it comes after stands before it
         const activity& x = items_[a];
-        key_ = {fold_.activity_class[a], x.duration, before_[a] < 0 ? -1 : next[at(before_[a])],
+        key_ = {fold_.activity_class[a], x.duration, before_[a] < 0 ? -1 : next[to_size(before_[a])],
                 static_cast<index_t>(x.lanes.size()),
                 x.priority < 0 ? -1 : static_cast<index_t>(a)}; // a queue has an order
         for (std::size_t k = 0; k < x.lanes.size(); ++k) {
-            uses_.push_back({fold_.lane_class[at(x.lanes[k].lane)], place_[a][k], x.lanes[k].busy});
+            uses_.push_back({fold_.lane_class[to_size(x.lanes[k].lane)], place_[a][k], x.lanes[k].busy});
         }
         std::sort(uses_.begin(), uses_.end());
         for (const auto& u : uses_) {
@@ -66,7 +66,7 @@ TESSERA_INLINE void folder::refine_activities() {
         uses_.clear();
         const auto head = static_cast<std::ptrdiff_t>(key_.size());
         for (int b : x.after) {
-            key_.push_back(next[at(b)]);
+            key_.push_back(next[to_size(b)]);
         }
         std::sort(key_.begin() + head, key_.end());
         key_.erase(std::unique(key_.begin() + head, key_.end()), key_.end());
@@ -81,7 +81,7 @@ TESSERA_INLINE void folder::refine_lanes() {
     for (std::size_t l = 0; l < users_.size(); ++l) {
         key_ = {fold_.lane_class[l]};
         for (const lane_use& u : users_[l]) {
-            key_.push_back(fold_.activity_class[at(u.lane)]);
+            key_.push_back(fold_.activity_class[to_size(u.lane)]);
             key_.push_back(u.busy);
         }
         fold_.lane_class[l] = number(key_);
@@ -98,19 +98,19 @@ TESSERA_INLINE folding fold(const std::vector<activity>& items, int devices, int
 }
 
 TESSERA_INLINE std::vector<activity> folded_activities(const std::vector<activity>& items, const folding& f) {
-    std::vector<activity> folded(static_cast<std::size_t>(f.activities));
+    std::vector<activity> folded(to_size(f.activities));
     std::vector<char> done(folded.size(), 0);
     std::vector<int> last; // activity on every device
     for (std::size_t a = 0; a < items.size(); ++a) {
         const activity& x = items[a];
         int before = -1;
         if (x.device >= 0) {
-            const auto d = static_cast<std::size_t>(x.device);
+            const auto d = to_size(x.device);
             last.resize(last.size() > d ? last.size() : d + 1, -1);
             before = last[d];
             last[d] = f.activity_class[a];
         }
-        const auto mine = static_cast<std::size_t>(f.activity_class[a]);
+        const auto mine = to_size(f.activity_class[a]);
         if (done[mine] != 0) {
             continue;
         }
@@ -118,14 +118,14 @@ TESSERA_INLINE std::vector<activity> folded_activities(const std::vector<activit
         activity& y = folded[mine];
         y.duration = x.duration;
         for (const lane_use& u : x.lanes) {
-            y.lanes.push_back({f.lane_class[static_cast<std::size_t>(u.lane)], u.busy});
+            y.lanes.push_back({f.lane_class[to_size(u.lane)], u.busy});
         }
         const auto by_lane = [](const lane_use& p, const lane_use& q) { return p.lane < q.lane; };
         const auto same = [](const lane_use& p, const lane_use& q) { return p.lane == q.lane; };
         std::sort(y.lanes.begin(), y.lanes.end(), by_lane);
         y.lanes.erase(std::unique(y.lanes.begin(), y.lanes.end(), same), y.lanes.end());
         for (int b : x.after) {
-            y.after.push_back(f.activity_class[static_cast<std::size_t>(b)]);
+            y.after.push_back(f.activity_class[to_size(b)]);
         }
         if (before >= 0) {
             y.after.push_back(before);
@@ -139,7 +139,7 @@ TESSERA_INLINE std::vector<activity> folded_activities(const std::vector<activit
 TESSERA_INLINE std::vector<task_span> folded_timeline::spans(std::size_t task_count) const {
     std::vector<task_span> all(task_count);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-        const auto c = static_cast<std::size_t>(classes.activity_class[i]);
+        const auto c = to_size(classes.activity_class[i]);
         detail::add_span(all, tasks[i].first, tasks[i].count, times.start[c], times.end[c]);
     }
     return all;

@@ -19,7 +19,7 @@ TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const pl
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         accesses_of(p, p.tasks[i], touched);
         for (const access& a : touched) {
-            life& l = lives[static_cast<std::size_t>(a.tile)];
+            life& l = lives[to_size(a.tile)];
             l.first = l.first < 0 ? t.tasks[i].start : std::min(l.first, t.tasks[i].start);
             l.last = std::max(l.last, t.tasks[i].end);
         }
@@ -27,17 +27,17 @@ TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const pl
     std::vector<char> kept(p.tiles.size(), 0);
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
         if (p.tiles[i].keep) {
-            kept[static_cast<std::size_t>(p.root(static_cast<int>(i)))] = 1;
+            kept[to_size(p.root(static_cast<int>(i)))] = 1;
         }
     }
-    std::vector<std::vector<memory_sample>> changes(static_cast<std::size_t>(p.devices));
+    std::vector<std::vector<memory_sample>> changes(to_size(p.devices));
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
         const tile& x = p.tiles[i];
         const bool persistent = is_persistent(x.kind);
         if (x.device < 0 || x.alias >= 0 || (!persistent && lives[i].first < 0)) {
             continue;
         }
-        std::vector<memory_sample>& mine = changes[static_cast<std::size_t>(x.device)];
+        std::vector<memory_sample>& mine = changes[to_size(x.device)];
         const index_t bytes = x.bytes > 0 ? x.bytes : x.elements * bytes_of(x.type);
         mine.push_back({persistent ? 0 : lives[i].first, bytes});
         if (!persistent && kept[i] == 0) {

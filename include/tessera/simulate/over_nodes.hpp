@@ -57,7 +57,7 @@ private:
         index_t free = 0;
     };
 
-    int node_of(const task& t) const { return links_.node_of[static_cast<std::size_t>(t.device)]; }
+    int node_of(const task& t) const { return links_.node_of[to_size(t.device)]; }
     void start(way& w, index_t now);
 
     const plan& p_;

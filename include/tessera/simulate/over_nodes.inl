@@ -8,7 +8,7 @@
 namespace tessera::simulation::detail {
 
 TESSERA_INLINE writes_on_links::writes_on_links(const plan& p, const node_links& links)
-    : p_(p), links_(links), of_task_(p.tasks.size()), ways_(static_cast<std::size_t>(links.nodes)) {
+    : p_(p), links_(links), of_task_(p.tasks.size()), ways_(to_size(links.nodes)) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         for (const node_traffic::message& m : links.traffic->after[i]) {
             of_task_[i].push_back({m.node, m.reader, links.in_order ? -1 : m.priority,
@@ -18,8 +18,8 @@ TESSERA_INLINE writes_on_links::writes_on_links(const plan& p, const node_links&
 }
 
 TESSERA_INLINE void writes_on_links::post(int task, index_t now) {
-    way& mine = ways_[static_cast<std::size_t>(node_of(p_.tasks[static_cast<std::size_t>(task)]))];
-    for (sent& s : of_task_[static_cast<std::size_t>(task)]) {
+    way& mine = ways_[to_size(node_of(p_.tasks[to_size(task)]))];
+    for (sent& s : of_task_[to_size(task)]) {
         auto place = mine.waiting.end();
         while (place != mine.waiting.begin() && (*(place - 1))->priority > s.priority) {
             --place;
@@ -56,12 +56,12 @@ TESSERA_INLINE void writes_on_links::pass(index_t now) {
 }
 
 TESSERA_INLINE index_t writes_on_links::known(int task, int reader, index_t end, index_t now) const {
-    const int node = node_of(p_.tasks[static_cast<std::size_t>(reader)]);
-    if (node_of(p_.tasks[static_cast<std::size_t>(task)]) == node) {
+    const int node = node_of(p_.tasks[to_size(reader)]);
+    if (node_of(p_.tasks[to_size(task)]) == node) {
         return end;
     }
     index_t when = end;
-    for (const sent& s : of_task_[static_cast<std::size_t>(task)]) {
+    for (const sent& s : of_task_[to_size(task)]) {
         if (s.node == node && (s.reader < 0 || s.reader == reader)) {
             if (s.come < 0 || s.come > now) {
                 return -1;

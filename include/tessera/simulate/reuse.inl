@@ -17,14 +17,14 @@ TESSERA_INLINE void touch_history::touch(std::size_t range, index_t bytes) {
 
 TESSERA_INLINE void touch_history::add(index_t time, index_t bytes) {
     total_ += bytes;
-    for (auto i = static_cast<std::size_t>(time) + 1; i < sums_.size(); i += i & (~i + 1)) {
+    for (auto i = to_size(time) + 1; i < sums_.size(); i += i & (~i + 1)) {
         sums_[i] += bytes;
     }
 }
 
 TESSERA_INLINE index_t touch_history::up_to(index_t time) const {
     index_t sum = 0;
-    for (auto i = static_cast<std::size_t>(time) + 1; i > 0; i -= i & (~i + 1)) {
+    for (auto i = to_size(time) + 1; i > 0; i -= i & (~i + 1)) {
         sum += sums_[i];
     }
     return sum;
@@ -45,14 +45,14 @@ TESSERA_INLINE address_ranges::address_ranges(const plan& p, const std::vector<s
 TESSERA_INLINE std::pair<std::size_t, std::size_t> address_ranges::of(const plan& p, const access& a) const {
     const place x = place_of(p, a);
     const auto find = [&](index_t at) {
-        return static_cast<std::size_t>(
-            std::lower_bound(cuts_.begin(), cuts_.end(), std::pair<int, index_t>{x.space, at}) - cuts_.begin());
+        return to_size(std::lower_bound(cuts_.begin(), cuts_.end(), std::pair<int, index_t>{x.space, at}) -
+                       cuts_.begin());
     };
     return {find(x.begin), find(x.end)};
 }
 
 TESSERA_INLINE address_ranges::place address_ranges::place_of(const plan& p, const access& a) {
-    const tile& t = p.tiles[static_cast<std::size_t>(a.tile)];
+    const tile& t = p.tiles[to_size(a.tile)];
     const index_t start = t.device < 0 || t.offset < 0 ? 0 : t.offset;
     const int space = t.device < 0 ? 2 * p.devices + t.tensor : 2 * t.device + (is_persistent(t.kind) ? 1 : 0);
     const bool part = t.kind != tile_kind::optimizer_state; // whose bytes hold several numbers an element
@@ -79,7 +79,7 @@ TESSERA_INLINE std::vector<std::vector<reuse>> reuse_of(const plan& p) {
             touches += parts[i].back().second - parts[i].back().first;
         }
     }
-    const auto devices = static_cast<std::size_t>(p.devices);
+    const auto devices = to_size(p.devices);
     detail::touch_history all(where.size(), 2 * touches);
     std::vector<detail::touch_history> own(devices, detail::touch_history(where.size(), 2 * touches));
     struct last_use {
@@ -97,7 +97,7 @@ TESSERA_INLINE std::vector<std::vector<reuse>> reuse_of(const plan& p) {
     std::vector<std::vector<reuse>> result(p.tasks.size());
     for (const bool second : {false, true}) {
         for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-            const auto d = static_cast<std::size_t>(p.tasks[i].device);
+            const auto d = to_size(p.tasks[i].device);
             for (std::size_t k = 0; second && k < accesses[i].size(); ++k) {
                 reuse r;
                 r.what = accesses[i][k];

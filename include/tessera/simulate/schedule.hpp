@@ -74,7 +74,6 @@ private:
     };
     static constexpr int kept = -1;
     static bool later(const waiting& a, const waiting& b);
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// Notes that activity `a` comes after another.
     void follow(int before, int a, schedule& s);

@@ -14,8 +14,7 @@ TESSERA_INLINE void schedule::resize(std::size_t n) {
 }
 
 TESSERA_INLINE scheduler::scheduler(int devices, int lanes)
-    : last_(static_cast<std::size_t>(devices)), free_(static_cast<std::size_t>(lanes)),
-      queues_(static_cast<std::size_t>(lanes)) {}
+    : last_(to_size(devices)), free_(to_size(lanes)), queues_(to_size(lanes)) {}
 
 TESSERA_INLINE void scheduler::run(const std::vector<activity>& items, const std::vector<int>& order, schedule& s,
                                    std::size_t keep) {
@@ -30,11 +29,11 @@ TESSERA_INLINE void scheduler::run(const std::vector<activity>& items, const std
     s.sequence.resize(keep);
     s.makespan = 0;
     for (int a : s.sequence) {
-        pending_[at(a)] = kept;
-        for (const lane_use& u : items[at(a)].lanes) {
-            free_[at(u.lane)] = s.start[at(a)] + u.busy;
+        pending_[to_size(a)] = kept;
+        for (const lane_use& u : items[to_size(a)].lanes) {
+            free_[to_size(u.lane)] = s.start[to_size(a)] + u.busy;
         }
-        s.makespan = std::max(s.makespan, s.end[at(a)]);
+        s.makespan = std::max(s.makespan, s.end[to_size(a)]);
     }
     heap_.clear();
     for (lane_queue& q : queues_) {
@@ -42,22 +41,22 @@ TESSERA_INLINE void scheduler::run(const std::vector<activity>& items, const std
     }
     for (std::size_t k = 0; k < order.size(); ++k) {
         const int a = order[k];
-        const activity& x = items[at(a)];
-        rank_[at(a)] = static_cast<int>(k);
-        const bool fresh = pending_[at(a)] != kept;
+        const activity& x = items[to_size(a)];
+        rank_[to_size(a)] = static_cast<int>(k);
+        const bool fresh = pending_[to_size(a)] != kept;
         if (fresh) {
-            s.ready[at(a)] = 0;
+            s.ready[to_size(a)] = 0;
             for (int before : x.after) {
                 follow(before, a, s);
             }
         }
         if (x.device >= 0) {
-            if (fresh && last_[at(x.device)] >= 0) {
-                follow(last_[at(x.device)], a, s);
+            if (fresh && last_[to_size(x.device)] >= 0) {
+                follow(last_[to_size(x.device)], a, s);
             }
-            last_[at(x.device)] = a;
+            last_[to_size(x.device)] = a;
         }
-        if (fresh && pending_[at(a)] == 0) {
+        if (fresh && pending_[to_size(a)] == 0) {
             push(a, s);
         }
     }
@@ -67,10 +66,10 @@ TESSERA_INLINE void scheduler::run(const std::vector<activity>& items, const std
         heap_.pop_back();
         if (next.which < 0) {
             serve(-1 - next.which, next.ready, items, s);
-        } else if (items[at(next.which)].priority >= 0 && !items[at(next.which)].lanes.empty()) {
-            enqueue(next.which, items[at(next.which)], next.ready);
+        } else if (items[to_size(next.which)].priority >= 0 && !items[to_size(next.which)].lanes.empty()) {
+            enqueue(next.which, items[to_size(next.which)], next.ready);
         } else {
-            start(items[at(next.which)], next.which, next.ready, s);
+            start(items[to_size(next.which)], next.which, next.ready, s);
         }
     }
     if (s.sequence.size() != order.size()) {
@@ -90,34 +89,34 @@ TESSERA_INLINE bool scheduler::later(const waiting& a, const waiting& b) {
 }
 
 TESSERA_INLINE void scheduler::follow(int before, int a, schedule& s) {
-    if (pending_[at(before)] == kept) {
-        s.ready[at(a)] = std::max(s.ready[at(a)], s.end[at(before)]);
+    if (pending_[to_size(before)] == kept) {
+        s.ready[to_size(a)] = std::max(s.ready[to_size(a)], s.end[to_size(before)]);
         return;
     }
-    ++pending_[at(a)];
-    edges_.push_back({a, first_edge_[at(before)]});
-    first_edge_[at(before)] = static_cast<int>(edges_.size()) - 1;
+    ++pending_[to_size(a)];
+    edges_.push_back({a, first_edge_[to_size(before)]});
+    first_edge_[to_size(before)] = static_cast<int>(edges_.size()) - 1;
 }
 
 TESSERA_INLINE void scheduler::push(int a, const schedule& s) {
-    heap_.push_back({s.ready[at(a)], rank_[at(a)], a});
+    heap_.push_back({s.ready[to_size(a)], rank_[to_size(a)], a});
     std::push_heap(heap_.begin(), heap_.end(), later);
 }
 
 TESSERA_INLINE void scheduler::enqueue(int a, const activity& x, index_t now) {
     int lane = x.lanes[0].lane;
     for (const lane_use& u : x.lanes) {
-        lane = free_[at(u.lane)] > free_[at(lane)] ? u.lane : lane;
+        lane = free_[to_size(u.lane)] > free_[to_size(lane)] ? u.lane : lane;
     }
-    std::vector<waiting>& heap = queues_[at(lane)].heap;
-    heap.push_back({x.priority, rank_[at(a)], a});
+    std::vector<waiting>& heap = queues_[to_size(lane)].heap;
+    heap.push_back({x.priority, rank_[to_size(a)], a});
     std::push_heap(heap.begin(), heap.end(), later);
     call(lane, now);
 }
 
 TESSERA_INLINE void scheduler::call(int lane, index_t now) {
-    const index_t when = std::max(now, free_[at(lane)]);
-    lane_queue& q = queues_[at(lane)];
+    const index_t when = std::max(now, free_[to_size(lane)]);
+    lane_queue& q = queues_[to_size(lane)];
     if (q.called < now || when < q.called) {
         q.called = when;
         heap_.push_back({when, 0, -1 - lane});
@@ -126,17 +125,17 @@ TESSERA_INLINE void scheduler::call(int lane, index_t now) {
 }
 
 TESSERA_INLINE void scheduler::serve(int lane, index_t now, const std::vector<activity>& items, schedule& s) {
-    lane_queue& q = queues_[at(lane)];
+    lane_queue& q = queues_[to_size(lane)];
     q.called = -1;
-    while (!q.heap.empty() && free_[at(lane)] <= now) {
+    while (!q.heap.empty() && free_[to_size(lane)] <= now) {
         std::pop_heap(q.heap.begin(), q.heap.end(), later);
         const int a = q.heap.back().which;
         q.heap.pop_back();
         bool all_free = true;
-        for (const lane_use& u : items[at(a)].lanes) {
-            all_free = all_free && free_[at(u.lane)] <= now;
+        for (const lane_use& u : items[to_size(a)].lanes) {
+            all_free = all_free && free_[to_size(u.lane)] <= now;
         }
-        all_free ? start(items[at(a)], a, now, s) : enqueue(a, items[at(a)], now);
+        all_free ? start(items[to_size(a)], a, now, s) : enqueue(a, items[to_size(a)], now);
     }
     if (!q.heap.empty()) {
         call(lane, now);
@@ -146,20 +145,20 @@ TESSERA_INLINE void scheduler::serve(int lane, index_t now, const std::vector<ac
 TESSERA_INLINE void scheduler::start(const activity& x, int a, index_t now, schedule& s) {
     index_t begin = now;
     for (const lane_use& u : x.lanes) {
-        begin = std::max(begin, free_[at(u.lane)]);
+        begin = std::max(begin, free_[to_size(u.lane)]);
     }
     for (const lane_use& u : x.lanes) {
-        free_[at(u.lane)] = begin + u.busy;
+        free_[to_size(u.lane)] = begin + u.busy;
     }
     const index_t end = begin + x.duration;
-    s.start[at(a)] = begin;
-    s.end[at(a)] = end;
+    s.start[to_size(a)] = begin;
+    s.end[to_size(a)] = end;
     s.makespan = std::max(s.makespan, end);
     s.sequence.push_back(a);
-    for (int e = first_edge_[at(a)]; e >= 0; e = edges_[at(e)].next) {
-        const int b = edges_[at(e)].to;
-        s.ready[at(b)] = std::max(s.ready[at(b)], end);
-        if (--pending_[at(b)] == 0) {
+    for (int e = first_edge_[to_size(a)]; e >= 0; e = edges_[to_size(e)].next) {
+        const int b = edges_[to_size(e)].to;
+        s.ready[to_size(b)] = std::max(s.ready[to_size(b)], end);
+        if (--pending_[to_size(b)] == 0) {
             push(b, s);
         }
     }

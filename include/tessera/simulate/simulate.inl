@@ -27,32 +27,32 @@ TESSERA_INLINE activity_graph activities_of(const plan& p, task_activities& acti
         users.updaters.resize(p.tiles.size());
     }
     std::vector<int> last_of_task(p.tasks.size(), -1);
-    std::vector<int> last_of_device(static_cast<std::size_t>(p.devices), -1); // on its communication stream
+    std::vector<int> last_of_device(to_size(p.devices), -1); // on its communication stream
     tessera::detail::computed_so_far computed(p.devices);
-    const auto root = [&p](int t) { return static_cast<std::size_t>(p.root(t)); };
+    const auto root = [&p](int t) { return to_size(p.root(t)); };
     for (std::size_t i = 0; i < all.size(); ++i) {
         task_activity& c = all[i];
         const int number = static_cast<int>(i);
         std::vector<int>& after = c.what.after;
         after = c.predecessors;
-        const task& t = p.tasks[static_cast<std::size_t>(c.task)];
+        const task& t = p.tasks[to_size(c.task)];
         for (const wait_for& w : t.waits) {
             if (activities.machine().class_of(t.device).serial_copies &&
                 activities.machine().class_of(p.device_of_list(w.list)).serial_copies) {
-                const std::vector<int>& list = p.order[static_cast<std::size_t>(w.list)];
-                after.push_back(last_of_task[static_cast<std::size_t>(list[static_cast<std::size_t>(w.count - 1)])]);
+                const std::vector<int>& list = p.order[to_size(w.list)];
+                after.push_back(last_of_task[to_size(list[to_size(w.count - 1)])]);
             }
         }
         for (const int before : t.after) {
             if (activities.machine().class_of(t.device).serial_copies) {
-                after.push_back(last_of_task[static_cast<std::size_t>(before)]);
+                after.push_back(last_of_task[to_size(before)]);
             }
         }
         for (int k = c.task; k < c.task + c.count; ++k) {
-            const task& part = p.tasks[static_cast<std::size_t>(k)];
-            last_of_task[static_cast<std::size_t>(k)] = number;
+            const task& part = p.tasks[to_size(k)];
+            last_of_task[to_size(k)] = number;
             if (part.stream != task_stream::compute && !c.in_order) {
-                int& last = last_of_device[static_cast<std::size_t>(part.device)];
+                int& last = last_of_device[to_size(part.device)];
                 if (last >= 0 && last != number) {
                     after.push_back(last);
                 }
@@ -75,7 +75,7 @@ namespace tessera::simulation::detail {
 
 TESSERA_INLINE void add_span(std::vector<task_span>& spans, int first, int count, index_t start, index_t end) {
     for (int k = first; k < first + count; ++k) {
-        task_span& span = spans[static_cast<std::size_t>(k)];
+        task_span& span = spans[to_size(k)];
         span.start = span.end == 0 ? start : std::min(span.start, start);
         span.end = std::max(span.end, end);
     }
@@ -106,16 +106,16 @@ TESSERA_INLINE timeline simulate(const plan& p, task_activities& activities) {
     t.makespan = s.makespan;
     t.collectives = g.collectives;
     t.tasks.resize(p.tasks.size());
-    t.device_busy.assign(static_cast<std::size_t>(activities.machine().devices()), 0);
-    t.lane_busy.assign(static_cast<std::size_t>(activities.lanes()), 0);
+    t.device_busy.assign(to_size(activities.machine().devices()), 0);
+    t.lane_busy.assign(to_size(activities.lanes()), 0);
     for (std::size_t i = 0; i < g.items.size(); ++i) {
         const activity& a = g.items[i];
         detail::add_span(t.tasks, g.tasks[i].first, g.tasks[i].count, s.start[i], s.end[i]);
         if (a.device >= 0) {
-            t.device_busy[static_cast<std::size_t>(a.device)] += a.duration;
+            t.device_busy[to_size(a.device)] += a.duration;
         }
         for (const lane_use& u : a.lanes) {
-            t.lane_busy[static_cast<std::size_t>(u.lane)] += activities.is_own_engine(a, u) ? 0 : u.busy;
+            t.lane_busy[to_size(u.lane)] += activities.is_own_engine(a, u) ? 0 : u.busy;
         }
     }
     for (std::size_t d = 0; d < p.arena_bytes.size(); ++d) {

@@ -56,8 +56,6 @@ public:
     std::vector<task_activity> of(const std::vector<tile>& tiles, const std::vector<task>& tasks);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     index_t time_of(const std::vector<tile>& tiles, const task& t) const;
     bool overlaps_compute(const std::vector<tile>& tiles, const task& t) const;
     /// Nanoseconds to pass over bytes of a device's own memory.
@@ -81,7 +79,7 @@ private:
         for_each_part(t, [&](const task& one) {
             senders_.clear();
             for (int r : one.reads) {
-                const tile& x = tiles[at(r)];
+                const tile& x = tiles[to_size(r)];
                 if (x.device < 0 || (parts == 1 && x.device == t.device) ||
                     (!first && x.kind == tile_kind::scalar && !(x.region == layer_norm_region))) {
                     continue;

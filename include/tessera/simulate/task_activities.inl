@@ -15,7 +15,7 @@ TESSERA_INLINE task_activities::task_activities(const cluster& on, const graph_v
         throw error("tessera: " + std::to_string(times.reached.memory) +
                     " per cent of the memory's bandwidth are reached; give at least 1");
     }
-    descriptions_.reserve(at(g.op_count));
+    descriptions_.reserve(to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         descriptions_.push_back(g.describe(op));
     }
@@ -25,9 +25,9 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
                                                               const std::vector<task>& tasks) {
     std::vector<task_activity> all;
     all.reserve(tasks.size() + 8);
-    last_of_.assign(static_cast<std::size_t>(on_.devices()), {});
+    last_of_.assign(to_size(on_.devices()), {});
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         if (is_exchange(t)) {
             i = t.params().method == exchange::server ? add_served(tiles, tasks, i, all)
                                                       : add_message(tiles, tasks, i, all);
@@ -62,7 +62,7 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
 
 TESSERA_INLINE index_t task_activities::time_of(const std::vector<tile>& tiles, const task& t) const {
     static const description none; // of a reorder, which binding adds
-    return times_(g_, t.op >= 0 ? descriptions_[at(t.op)] : none, tiles, t, on_.class_of(t.device));
+    return times_(g_, t.op >= 0 ? descriptions_[to_size(t.op)] : none, tiles, t, on_.class_of(t.device));
 }
 
 TESSERA_INLINE bool task_activities::overlaps_compute(const std::vector<tile>& tiles, const task& t) const {
@@ -78,15 +78,15 @@ TESSERA_INLINE task_activity task_activities::access(const std::vector<tile>& ti
     c.task = number;
     c.reads = t.reads;
     for (int w : t.writes) {
-        (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+        (is_persistent(tiles[to_size(w)].kind) ? c.overwrites : c.writes).push_back(w);
     }
     return c;
 }
 
 TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& tiles, const task& t) {
-    index_t local = t.copy().clear ? cost_bytes(tiles[at(t.writes[0])]) : 0;
+    index_t local = t.copy().clear ? cost_bytes(tiles[to_size(t.writes[0])]) : 0;
     for (const copy_segment& s : t.copy().segments) {
-        const tile& source = tiles[at(s.source)];
+        const tile& source = tiles[to_size(s.source)];
         const index_t bytes = s.region.volume() * bytes_of(source.type);
         const bool remote = source.device >= 0 && source.device != t.device;
         if (remote) {
@@ -105,7 +105,7 @@ TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& ti
         wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
     });
     for (int w : t.writes) {
-        const tile& x = tiles[at(w)];
+        const tile& x = tiles[to_size(w)];
         for (int k = 0; k < parts; ++k) {
             if (x.device + k * wires_.in_part() != t.device) {
                 wires_.send(t.device, x.device + k * wires_.in_part(), tile_bytes(x, t) / parts);
@@ -120,10 +120,10 @@ TESSERA_INLINE void task_activities::add_mirrored(const std::vector<tile>& tiles
     for (int k = 1; k < times_.parts; ++k) {
         const int there = t.device + k * wires_.in_part();
         for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
-            wires_.send(x.device, there, tile_bytes(tiles[at(one.writes[0])], t) / times_.parts);
+            wires_.send(x.device, there, tile_bytes(tiles[to_size(one.writes[0])], t) / times_.parts);
         });
         for (int w : t.writes) {
-            const tile& x = tiles[at(w)];
+            const tile& x = tiles[to_size(w)];
             wires_.send(there, x.device, tile_bytes(x, t) / times_.parts);
         }
     }
@@ -140,7 +140,7 @@ TESSERA_INLINE void task_activities::add_member(std::vector<int>& members, int d
 TESSERA_INLINE index_t task_activities::slice_bytes(const std::vector<tile>& tiles, const task& t) {
     index_t bytes = 0;
     for (std::size_t i = 0; i < part_count(t); ++i) {
-        bytes += tile_bytes(tiles[at(t.writes[first_write_of(t, i)])], t);
+        bytes += tile_bytes(tiles[to_size(t.writes[first_write_of(t, i)])], t);
     }
     return bytes;
 }
@@ -150,9 +150,9 @@ TESSERA_INLINE index_t task_activities::time_of_own_slice(const std::vector<tile
     if (t.kind() == task_kind::decompress) { // the codes, and the sum
         bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
     }
-    bytes += t.params().state >= 0 ? 2 * tiles[at(t.params().state)].bytes / times_.parts : 0;
+    bytes += t.params().state >= 0 ? 2 * tiles[to_size(t.params().state)].bytes / times_.parts : 0;
     for (const task_parameter& x : t.params().parts) {
-        bytes += x.state >= 0 ? 2 * tiles[at(x.state)].bytes / times_.parts : 0;
+        bytes += x.state >= 0 ? 2 * tiles[to_size(x.state)].bytes / times_.parts : 0;
     }
     return starting_time(t) + memory_time(t.device, bytes) + 1;
 }
@@ -160,7 +160,7 @@ TESSERA_INLINE index_t task_activities::time_of_own_slice(const std::vector<tile
 TESSERA_INLINE index_t task_activities::code_bytes(const std::vector<tile>& tiles, const task& t) {
     index_t bytes = 0;
     for (const int r : t.reads) {
-        bytes += cost_bytes(tiles[at(r)]);
+        bytes += cost_bytes(tiles[to_size(r)]);
     }
     return bytes;
 }

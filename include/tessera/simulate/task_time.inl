@@ -18,13 +18,13 @@ TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, con
                                   const task& t) {
     cost::work w;
     for (int r : t.reads) {
-        w.bytes += tile_bytes(tiles[static_cast<std::size_t>(r)], t);
+        w.bytes += tile_bytes(tiles[to_size(r)], t);
     }
     for (int x : t.writes) {
-        w.bytes += tile_bytes(tiles[static_cast<std::size_t>(x)], t);
+        w.bytes += tile_bytes(tiles[to_size(x)], t);
     }
     if (t.params().state >= 0) {
-        w.bytes += (t.kind() == task_kind::norm ? 1 : 2) * tiles[static_cast<std::size_t>(t.params().state)].bytes;
+        w.bytes += (t.kind() == task_kind::norm ? 1 : 2) * tiles[to_size(t.params().state)].bytes;
     }
     if (t.kind() == task_kind::compute) {
         w.kind = g.facts(t.op).work;
@@ -48,12 +48,11 @@ TESSERA_INLINE cost::task_signature signature_of(const graph_view& g, const std:
             s.extent[l] = t.compute().ranges[l].size();
         }
     } else if (!t.reads.empty()) {
-        s.extent[0] =
-            even_part(tiles[static_cast<std::size_t>(t.reads[0])].elements, t.params().slices, t.params().slice).size();
+        s.extent[0] = even_part(tiles[to_size(t.reads[0])].elements, t.params().slices, t.params().slice).size();
         s.sources = static_cast<int>(t.reads.size());
         for (std::size_t i = 0; i < t.params().parts.size();
              ++i) { // of several parameters: what it writes of all of them
-            const tile& x = tiles[static_cast<std::size_t>(t.writes[first_write_of(t, i)])];
+            const tile& x = tiles[to_size(t.writes[first_write_of(t, i)])];
             s.extent[1] += tile_bytes(x, t) / bytes_of(x.type);
         }
     }

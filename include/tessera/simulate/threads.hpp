@@ -58,7 +58,6 @@ private:
         index_t slower = 0;  // how much longer it takes now, in 1/1024
         bool works() const { return task >= 0 && away == 0; }
     };
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     /// Puts every thread that may start its next task to work on it, or notes when it may.
     void start_tasks();

@@ -11,9 +11,9 @@ namespace tessera::simulation::detail {
 
 TESSERA_INLINE thread_simulation::thread_simulation(const plan& p, const std::vector<thread_time>& times,
                                                     const thread_costs& costs, writes_on_links* writes)
-    : p_(p), times_(times), costs_(costs), writes_(writes), threads_(static_cast<std::size_t>(p.lists())) {
+    : p_(p), times_(times), costs_(costs), writes_(writes), threads_(to_size(p.lists())) {
     t_.tasks.resize(p.tasks.size());
-    t_.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
+    t_.device_busy.assign(to_size(p.devices), 0);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
         threads_[i].free = i == 0 ? costs.late : costs.hand_over;
     }
@@ -41,7 +41,7 @@ TESSERA_INLINE timeline thread_simulation::run() {
     }
     std::size_t done = 0;
     for (const thread& x : threads_) {
-        done += static_cast<std::size_t>(x.finished);
+        done += to_size(x.finished);
         t_.makespan = std::max(t_.makespan, x.free);
     }
     t_.makespan = std::max(t_.makespan, writes_ != nullptr ? writes_->last() : 0);
@@ -80,39 +80,39 @@ TESSERA_INLINE void thread_simulation::start_tasks() {
 
 TESSERA_INLINE void thread_simulation::start_task(std::size_t list, thread& x) {
     x.begin = -1;
-    if (x.task >= 0 || at(x.finished) == p_.order[list].size()) {
+    if (x.task >= 0 || to_size(x.finished) == p_.order[list].size()) {
         return;
     }
-    const int next = p_.is_queue(static_cast<int>(list)) ? most_urgent(list, x) : p_.order[list][at(x.finished)];
+    const int next = p_.is_queue(static_cast<int>(list)) ? most_urgent(list, x) : p_.order[list][to_size(x.finished)];
     const index_t begin = next < 0 ? -1 : earliest(next, x);
     x.begin = next < 0 || begin < 0 ? x.begin : begin;
     if (next < 0 || begin < 0 || begin > now_) {
         return;
     }
     x.task = next;
-    const thread_time& takes = times_[at(x.task)];
+    const thread_time& takes = times_[to_size(x.task)];
     x.away = takes.away;
     x.left = takes.alone * 1024;
     x.suffers = takes.pressed > takes.alone ? (takes.pressed - takes.alone) * 1024 / takes.alone : 0;
-    t_.tasks[at(x.task)].start = begin;
+    t_.tasks[to_size(x.task)].start = begin;
 }
 
 TESSERA_INLINE index_t thread_simulation::earliest(int which, const thread& x) const {
-    const task& t = p_.tasks[at(which)];
+    const task& t = p_.tasks[to_size(which)];
     index_t begin = x.free + costs_.dispatch;
     const auto wait = [&](int other) {
-        index_t end = t_.tasks[at(other)].end;
+        index_t end = t_.tasks[to_size(other)].end;
         end = writes_ != nullptr ? writes_->known(other, which, end, now_) : end;
         begin = end > x.free ? std::max(begin, end + costs_.notice) : begin;
         return end >= 0;
     };
     for (const wait_for& w : t.waits) {
-        if (threads_[at(w.list)].finished < w.count || !wait(p_.order[at(w.list)][at(w.count - 1)])) {
+        if (threads_[to_size(w.list)].finished < w.count || !wait(p_.order[to_size(w.list)][to_size(w.count - 1)])) {
             return -1;
         }
     }
     for (const int other : t.after) {
-        if (t_.tasks[at(other)].end == 0 || !wait(other)) {
+        if (t_.tasks[to_size(other)].end == 0 || !wait(other)) {
             return -1;
         }
     }
@@ -122,12 +122,12 @@ TESSERA_INLINE index_t thread_simulation::earliest(int which, const thread& x) c
 TESSERA_INLINE int thread_simulation::most_urgent(std::size_t list, thread& x) const {
     int best = -1;
     for (const int t : p_.order[list]) {
-        if (t_.tasks[at(t)].end != 0) {
+        if (t_.tasks[to_size(t)].end != 0) {
             continue;
         }
         const index_t begin = earliest(t, x);
         if (begin >= 0 && begin <= now_) {
-            best = best < 0 || p_.tasks[at(t)].priority < p_.tasks[at(best)].priority ? t : best;
+            best = best < 0 || p_.tasks[to_size(t)].priority < p_.tasks[to_size(best)].priority ? t : best;
         } else if (begin >= 0) {
             x.begin = x.begin < 0 ? begin : std::min(x.begin, begin);
         }
@@ -144,9 +144,9 @@ TESSERA_INLINE void thread_simulation::pass(index_t until) {
         if (x.away > 0) {
             x.away -= until - now_;
         } else if (now_ + stretched(x) <= until) {
-            t_.tasks[at(x.task)].end = until; // above 0, as every task takes time
+            t_.tasks[to_size(x.task)].end = until; // above 0, as every task takes time
             if (i < t_.device_busy.size()) {
-                t_.device_busy[i] += until - t_.tasks[at(x.task)].start;
+                t_.device_busy[i] += until - t_.tasks[to_size(x.task)].start;
             }
             x.free = until;
             if (writes_ != nullptr) {

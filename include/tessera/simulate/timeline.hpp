@@ -24,7 +24,8 @@ struct timeline {
     index_t begin = 0;                ///< of a measured run: when it began, ns on the clock of nanoseconds_now()
     std::vector<index_t> device_busy; ///< ns that each device computes, and what else is in its first list
     std::vector<index_t>
-        lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its computation; empty if measured
+        lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its
+                   ///< computation; empty if measured
     int collectives = 0; ///< reduce-scatters and all-gathers of parameters, each priced as one; an all-reduce is both
     std::vector<index_t> peak_bytes; ///< memory of each device, if the plan's memory has been planned
 };

@@ -41,8 +41,6 @@ public:
     void finish_meanwhile(activity& a);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     static int devices_of_part(const cluster& on, int parts);
 
     void use(int lane, index_t what);

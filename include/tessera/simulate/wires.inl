@@ -8,8 +8,8 @@
 namespace tessera::simulation {
 
 TESSERA_INLINE wires::wires(const cluster& on, int parts)
-    : on_(on), busy_(at(on.lanes()), 0), parts_(parts), in_part_(devices_of_part(on, parts)),
-      shared_(parts > 1 ? at(in_part_ * in_part_) : 0) {}
+    : on_(on), busy_(to_size(on.lanes()), 0), parts_(parts), in_part_(devices_of_part(on, parts)),
+      shared_(parts > 1 ? to_size(in_part_ * in_part_) : 0) {}
 
 TESSERA_INLINE void wires::begin() {
     latency_ = 0;
@@ -25,7 +25,7 @@ TESSERA_INLINE void wires::send(int from, int to, index_t bytes) {
 }
 
 TESSERA_INLINE void wires::send_in_every_part(int from, int to, index_t bytes) {
-    std::vector<std::pair<int, int>>& lanes = shared_[at(from * in_part_ + to)];
+    std::vector<std::pair<int, int>>& lanes = shared_[to_size(from * in_part_ + to)];
     const route mine = on_.between(from, to);
     if (lanes.empty()) {
         for (int lane : mine.lanes) {
@@ -97,15 +97,15 @@ TESSERA_INLINE int wires::devices_of_part(const cluster& on, int parts) {
 }
 
 TESSERA_INLINE void wires::use(int lane, index_t what) {
-    if (busy_[at(lane)] == 0) {
+    if (busy_[to_size(lane)] == 0) {
         used_.push_back(lane);
     }
-    busy_[at(lane)] += what;
+    busy_[to_size(lane)] += what;
 }
 
 TESSERA_INLINE index_t wires::take(int lane) {
-    const index_t busy = busy_[at(lane)] / on_.lane_megabytes(lane);
-    busy_[at(lane)] = 0;
+    const index_t busy = busy_[to_size(lane)] / on_.lane_megabytes(lane);
+    busy_[to_size(lane)] = 0;
     return busy;
 }
 

@@ -14,7 +14,7 @@ TESSERA_INLINE change place_on(int op, const configuration& c, const std::vector
 }
 
 TESSERA_INLINE change change_of(const strategy& s, int op) {
-    change x{op, s.ops[static_cast<std::size_t>(op)], {}};
+    change x{op, s.ops[to_size(op)], {}};
     const auto take = [&](int& where, int count) {
         if (where >= 0) {
             const auto first = s.pool.begin() + where;
@@ -30,7 +30,7 @@ TESSERA_INLINE change change_of(const strategy& s, int op) {
 }
 
 TESSERA_INLINE void apply(strategy& s, const change& x) {
-    configuration& c = s.ops[static_cast<std::size_t>(x.op)];
+    configuration& c = s.ops[to_size(x.op)];
     c = x.what;
     const int first = static_cast<int>(s.pool.size());
     c.devices = c.devices < 0 ? -1 : c.devices + first;

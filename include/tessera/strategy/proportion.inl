@@ -20,7 +20,7 @@ TESSERA_INLINE std::vector<index_t> cuts_in_proportion(index_t extent, const std
     double before = 0;
     bool equal = true;
     for (index_t i = 1; i < n; ++i) {
-        before += static_cast<double>(rates[static_cast<std::size_t>(i - 1)]);
+        before += static_cast<double>(rates[to_size(i - 1)]);
         index_t at = std::llround(static_cast<double>(extent) * before / all);
         const index_t least = cuts.empty() ? 1 : cuts.back() + 1;
         const index_t most = extent - (n - i);

@@ -55,7 +55,7 @@ struct strategy {
 
     strategy() = default;
     /// Every operator whole, on the first device.
-    explicit strategy(const graph_view& g) : ops(static_cast<std::size_t>(g.op_count)) {}
+    explicit strategy(const graph_view& g) : ops(to_size(g.op_count)) {}
     explicit strategy(const strategy_view& v);
     /// Follows a schedule, with its number of micro-batches.
     void follow(pipeline_schedule order);

@@ -37,14 +37,14 @@ TESSERA_INLINE void strategy::follow(pipeline_schedule order) {
 }
 
 TESSERA_INLINE void strategy::place(int op, const std::vector<int>& devices) {
-    ops[static_cast<std::size_t>(op)].devices = static_cast<int>(pool.size());
+    ops[to_size(op)].devices = static_cast<int>(pool.size());
     for (const int d : devices) { // vector's insert costs every includer 20 ms
         pool.push_back(d);
     }
 }
 
 TESSERA_INLINE void strategy::cut(int op, int loop_index, const std::vector<index_t>& at) {
-    configuration& c = ops[static_cast<std::size_t>(op)];
+    configuration& c = ops[to_size(op)];
     c.degree[loop_index] = static_cast<int>(at.size()) + 1;
     c.cuts[loop_index] = static_cast<int>(pool.size());
     for (const index_t i : at) {

@@ -40,7 +40,8 @@ struct run_state {
     run_report* report =
         nullptr; ///< where tasks say what is not finite (execute/local/run_report.hpp); null: nobody asks
     const run_identity* identity =
-        nullptr; ///< of the run's first step: what processes compare (execute/ranks/step_identity.hpp); null: the plan alone
+        nullptr; ///< of the run's first step: what processes compare (execute/ranks/step_identity.hpp); null: the plan
+                 ///< alone
 };
 
 /// What a device runs for one task: prepared once, called every step.

@@ -121,7 +121,7 @@ TESSERA_INLINE void compress(const compression_setting& compress, const float* g
         break;
     case compression::one_bit: {
         std::byte* const bits = words + 8 * blocks;
-        std::memset(bits, 0, static_cast<std::size_t>((n + 31) / 32 * 4));
+        std::memset(bits, 0, to_size((n + 31) / 32 * 4));
         for (index_t b = 0; b < blocks; ++b) {
             const index_t first = b * compress.block;
             const two_means m = take_signs(gradient + first, residual + first, elements(b), bits, first);

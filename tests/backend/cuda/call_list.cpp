@@ -35,7 +35,7 @@ std::vector<one_case> cases() {
         o.update = update;
         o.kind = kind;
         o.keep_gradients = keep;
-        all.push_back({static_cast<ts::graph&&>(g), o});
+        all.push_back({std::move(g), o});
     };
     const ts::optimizer momentum(ts::sgd{.momentum = 0.9F});
     const ts::optimizer clipped(ts::sgd{.momentum = 0.9F}, 1.0F);
@@ -88,7 +88,7 @@ TEST_CASE("the calls of random strategies do what their plans say, on one GPU an
     int sums = 0;
     const int lists = list_count(104);
     for (int i = 0; i < lists; ++i) {
-        one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        one_case& c = all[ts::to_size(i) % all.size()];
         ts::set_precision(c.network, i % 4 == 3 ? ts::precision::bf16 : ts::precision::fp32);
         const int devices = 1 + i / 3 % 8;
         const int kind = i % 3;
@@ -123,8 +123,7 @@ TEST_CASE("a list is a function of its plan, and text") {
     const listed b = make_listed(g.view(), s, 4, gpu_placement(4, 2), {});
     const std::string text = ts::cuda::to_text(a.list, a.p, g.view());
     CHECK(text == ts::cuda::to_text(b.list, b.p, g.view()));
-    CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) ==
-          a.list.calls.size() + a.list.communicators.size());
+    CHECK(ts::to_size(std::count(text.begin(), text.end(), '\n')) == a.list.calls.size() + a.list.communicators.size());
     CHECK(text.find("cudnnConvolutionBackwardFilter") != std::string::npos);
     CHECK(text.find("ncclSend") != std::string::npos);
     CHECK(text.find("| event") != std::string::npos);
@@ -171,19 +170,16 @@ TEST_CASE("no computation waits for gradients on their way: sums and updates hav
         CHECK(list_checker(x).run() == "");
         int updates = 0;
         for (const ts::cuda::call& c : x.list.calls) {
-            const auto& stream = x.list.streams[static_cast<std::size_t>(c.stream)];
+            const auto& stream = x.list.streams[ts::to_size(c.stream)];
             const auto* k = std::get_if<ts::cuda::kernel_launch>(&c.body);
             if (k != nullptr && k->which == &ts::cuda::kernels::sgd_update) {
                 ++updates;
                 CHECK(stream.side_stream);
             } else if (stream.device >= 0 && !stream.side_stream) {
                 for (const ts::cuda::call_wait& w : c.waits) {
-                    CHECK(
-                        x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
-                            .device == stream.device);
-                    CHECK(
-                        !x.list.streams[static_cast<std::size_t>(x.list.calls[static_cast<std::size_t>(w.call)].stream)]
-                             .side_stream);
+                    CHECK(x.list.streams[ts::to_size(x.list.calls[ts::to_size(w.call)].stream)].device ==
+                          stream.device);
+                    CHECK(!x.list.streams[ts::to_size(x.list.calls[ts::to_size(w.call)].stream)].side_stream);
                 }
             }
         }
@@ -257,12 +253,14 @@ TEST_CASE("ranks are in the order of GPUs where no slice goes with one, so that 
     const auto hold = [&](const ts::strategy& s, int devices) {
         for (const bool turned : {false, true}) {
             std::vector<int> gpus = gpu_placement(devices, 1); // the last GPU first
-            turned ? std::reverse(gpus.begin(), gpus.end()) : void();
+            if (turned) {
+                std::reverse(gpus.begin(), gpus.end());
+            }
             const listed x = make_listed(g.view(), s, devices, gpus, {});
             CHECK(list_checker(x).run() == "");
             for (const ts::cuda::call& c : x.list.calls) {
                 if (const auto* what = std::get_if<ts::cuda::collective>(&c.body)) {
-                    const std::vector<int>& ranks = x.list.communicators[static_cast<std::size_t>(c.communicator)];
+                    const std::vector<int>& ranks = x.list.communicators[ts::to_size(c.communicator)];
                     const bool slices = what->which == kind::reduce_scatter || what->which == kind::all_gather;
                     CHECK((slices || std::is_sorted(ranks.begin(), ranks.end()) == true));
                     seen[static_cast<int>(what->which)] += turned ? 0 : 1;
@@ -308,10 +306,10 @@ TEST_CASE("a defect in a list is found") {
         outside.list.calls[5].memory.back().bytes += 1 << 20;
         CHECK(list_checker(outside).run().find("outside") != std::string::npos);
         listed shifted = good;
-        shifted.p.tiles[static_cast<std::size_t>(good.p.root(good.list.calls[5].memory[0].tile))].offset += 64;
+        shifted.p.tiles[ts::to_size(good.p.root(good.list.calls[5].memory[0].tile))].offset += 64;
         CHECK(list_checker(shifted).run() != "");
         listed wrong_gpu = good;
-        wrong_gpu.list.streams[static_cast<std::size_t>(good.list.calls[5].stream)].gpu = 9;
+        wrong_gpu.list.streams[ts::to_size(good.list.calls[5].stream)].gpu = 9;
         CHECK(list_checker(wrong_gpu).run() != "");
         listed short_write = good;
         for (ts::cuda::call& c : short_write.list.calls) {
@@ -347,8 +345,8 @@ TEST_CASE("what is carried between GPUs counts as what it repeats, and as nothin
             continue;
         }
         for (int other = 0; other < static_cast<int>(x.p.tiles.size()); ++other) {
-            const ts::tile& a = x.p.tiles[static_cast<std::size_t>(origin)];
-            const ts::tile& b = x.p.tiles[static_cast<std::size_t>(other)];
+            const ts::tile& a = x.p.tiles[ts::to_size(origin)];
+            const ts::tile& b = x.p.tiles[ts::to_size(other)];
             if (b.origin < 0 && b.kind == a.kind && b.tensor == a.tensor && !(b.region == a.region) && b.summand >= 0) {
                 x.p.tiles[i].origin = other;
                 ++repeated;
@@ -410,7 +408,7 @@ TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and
     int recomputed = 0;
     const int lists = list_count(32);
     for (int i = 0; i < lists; ++i) {
-        const one_case& c = all[static_cast<std::size_t>(i) % all.size()];
+        const one_case& c = all[ts::to_size(i) % all.size()];
         const int devices = 1 + i / 3 % 4;
         const int kind = i % 3;
         const pipeline_case p = random_pipeline(c.network.view(), devices, 400 + static_cast<std::uint64_t>(i), seen);
@@ -428,7 +426,7 @@ TEST_CASE("the calls of random pipelines do what their plans say, on one GPU and
             if (of.kind() == ts::task_kind::sum) { // one launch that reads every summand
                 ++sums;
                 REQUIRE(x.list.first[t + 1] == x.list.first[t] + 1);
-                const ts::cuda::call& only = x.list.calls[static_cast<std::size_t>(x.list.first[t])];
+                const ts::cuda::call& only = x.list.calls[ts::to_size(x.list.first[t])];
                 CHECK(only.memory.size() == of.reads.size() + 1);
             }
         }
@@ -506,8 +504,8 @@ TEST_CASE("batch norm and softmax are one call of cuDNN each way, unless a split
     for (int op = 0; op < g.view().op_count; ++op) {
         if (g.view().ops[op].attributes.kind == ts::op_kind::batch_norm) {
             ++layers;
-            samples.ops[static_cast<std::size_t>(op)].degree[0] = 2;
-            samples.ops[static_cast<std::size_t>(op)].reduces = true;
+            samples.ops[ts::to_size(op)].degree[0] = 2;
+            samples.ops[ts::to_size(op)].reduces = true;
         }
     }
     REQUIRE(layers > 0);
@@ -536,7 +534,7 @@ TEST_CASE("a task that does not count its loss, or changes something by less tha
         REQUIRE(ts::verify(g.view(), x.p).text == "");
         std::vector<int> own; // counts of single devices
         for (int i = 0; i < static_cast<int>(x.p.tiles.size()); ++i) {
-            const ts::tile& a = x.p.tiles[static_cast<std::size_t>(i)];
+            const ts::tile& a = x.p.tiles[ts::to_size(i)];
             if (a.kind == ts::tile_kind::scalar && a.tensor < 0 && a.summand >= 0) {
                 own.push_back(i);
             }
@@ -554,7 +552,9 @@ TEST_CASE("a task that does not count its loss, or changes something by less tha
             }
             is_refused(t, -1);
             for (const int count : own) { // of one device, or of another
-                t.nonfinite_count != count ? is_refused(t, count) : void();
+                if (t.nonfinite_count != count) {
+                    is_refused(t, count);
+                }
             }
         }
     }

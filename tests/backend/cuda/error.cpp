@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -74,10 +75,10 @@ TEST_CASE("handles release what they own once") {
     cudnnTensorDescriptor_t d = nullptr;
     cuda::check(cudnnCreateTensorDescriptor(&d), "cudnnCreateTensorDescriptor");
     cuda::tensor_handle a(d);
-    cuda::tensor_handle b(static_cast<cuda::tensor_handle&&>(a));
+    cuda::tensor_handle b(std::move(a));
     CHECK(a.get() == nullptr);
     CHECK(b.get() == d);
-    a = static_cast<cuda::tensor_handle&&>(b);
+    a = std::move(b);
     CHECK(a.get() == d);
     CHECK(b.get() == nullptr);
     cuda::tensor_handle c(a.release());

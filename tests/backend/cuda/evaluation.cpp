@@ -25,8 +25,8 @@ ts::index_t correct_of(const ts::reference::network& oracle, const ts::graph& g)
     const auto loss = std::find_if(g.ops.begin(), g.ops.end(), [](const ts::op_node& o) {
         return o.attributes.kind == ts::op_kind::cross_entropy;
     });
-    const auto& logits = oracle.values[static_cast<std::size_t>(loss->inputs[0])];
-    const auto& labels = oracle.labels[static_cast<std::size_t>(loss->inputs[1])];
+    const auto& logits = oracle.values[ts::to_size(loss->inputs[0])];
+    const auto& labels = oracle.labels[ts::to_size(loss->inputs[1])];
     const std::size_t classes = logits.size() / labels.size();
     ts::index_t correct = 0;
     for (std::size_t n = 0; n < labels.size(); ++n) {
@@ -104,23 +104,22 @@ TEST_CASE("the largest logits of random pieces are those of the whole, of equal 
             all.dim[d] = {0, 1 + pick(d == ts::op::channel_dimension(all.rank) ? 200 : 6)};
         }
         const ts::element type = pick(2) == 0 ? ts::element::f32 : ts::element::bf16;
-        std::vector<float> logits(static_cast<std::size_t>(all.volume()));
+        std::vector<float> logits(ts::to_size(all.volume()));
         const int levels = 1 + pick(40); // few, so that many are equal
         for (float& x : logits) {
             x = static_cast<float>(pick(levels) - levels / 2) / 4;
         }
         const ts::logit_rows rows(all);
-        std::vector<std::int32_t> expected(static_cast<std::size_t>(rows.count()));
+        std::vector<std::int32_t> expected(ts::to_size(rows.count()));
         for (ts::index_t r = 0; r < rows.count(); ++r) { // by the definition
             ts::index_t best = 0;
             const auto at = [&](ts::index_t c) {
-                return logits[static_cast<std::size_t>((r / rows.plane * rows.classes + c) * rows.plane +
-                                                       r % rows.plane)];
+                return logits[ts::to_size((r / rows.plane * rows.classes + c) * rows.plane + r % rows.plane)];
             };
             for (ts::index_t c = 1; c < rows.classes; ++c) {
                 best = at(c) > at(best) ? c : best;
             }
-            expected[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(best);
+            expected[ts::to_size(r)] = static_cast<std::int32_t>(best);
         }
         const auto agrees = [&](const std::vector<ts::row_leader>& found) {
             return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
@@ -137,7 +136,9 @@ TEST_CASE("the largest logits of random pieces are those of the whole, of equal 
                 for (const ts::interval part : {ts::interval{b.dim[d].begin, at}, ts::interval{at, b.dim[d].end}}) {
                     ts::box x = b;
                     x.dim[d] = part;
-                    x.volume() > 0 ? next.push_back(x) : void();
+                    if (x.volume() > 0) {
+                        next.push_back(x);
+                    }
                 }
             }
             pieces = next;
@@ -146,13 +147,13 @@ TEST_CASE("the largest logits of random pieces are those of the whole, of equal 
         const emulated_backend backend({}, {0});
         std::vector<ts::row_leader> merged(expected.size());
         for (const ts::box& b : pieces) {
-            std::vector<float> own(static_cast<std::size_t>(b.volume()));
+            std::vector<float> own(ts::to_size(b.volume()));
             ts::box_copy(b, all, b).apply(logits.data(), own.data(), true, ts::reducer::sum);
             ts::tile t;
             t.region = b;
             t.elements = b.volume();
             t.type = type;
-            std::vector<std::byte> memory(own.size() * static_cast<std::size_t>(ts::bytes_of(type)));
+            std::vector<std::byte> memory(own.size() * ts::to_size(ts::bytes_of(type)));
             ts::store_numbers(type, own.data(), t.elements, memory.data());
             ts::detail::merge_leaders(all, b, backend.leaders(t, memory.data()), merged);
         }

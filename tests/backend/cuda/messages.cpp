@@ -21,7 +21,7 @@ int listed_collectives(const listed& x) {
     int n = 0;
     int last = -1;
     for (const ts::cuda::call& c : x.list.calls) {
-        const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
+        const ts::task& t = x.p.tasks[ts::to_size(c.task)];
         const bool by_itself = t.kind() == ts::task_kind::update && t.params().method == ts::exchange::sliced &&
                                t.params().slices > 1 && t.params().parts.empty() && t.writes.size() > 1;
         if (c.group > last && (t.params().message >= 0 || by_itself)) {

@@ -132,7 +132,7 @@ struct running {
 batch_data spoiled(batch_data data, const ts::graph_view& g, int sample) {
     std::vector<float>& x = data.numbers[0];
     const ts::shape& extents = g.tensors[data.tensors[0]].extents;
-    x[static_cast<std::size_t>(sample * extents.volume() / extents[0])] = std::numeric_limits<float>::quiet_NaN();
+    x[ts::to_size(sample * extents.volume() / extents[0])] = std::numeric_limits<float>::quiet_NaN();
     data.inputs[0] = std::span<const float>(x);
     return data;
 }
@@ -205,7 +205,7 @@ TEST_CASE("every update and all running statistics take the count of losses that
             namespace id = ts::cuda::kernels;
             const bool changes = k != nullptr && (k->which == &id::sgd_update || k->which == &id::running_moments ||
                                                   k->which == &id::running_statistics);
-            const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
+            const ts::task& t = x.p.tasks[ts::to_size(c.task)];
             if (changes) {
                 CHECK((k->which == &id::sgd_update ? k->numbers.as<id::step_numbers>().has_flag
                                                    : k->numbers.as<id::running_numbers>().has_flag) == 1);

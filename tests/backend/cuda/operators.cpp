@@ -107,7 +107,7 @@ struct descriptor_check {
     void operator()(const ts::cuda::tensor_operation& k) const {
         CHECK(ts::cuda::describe_operation(k).get() != nullptr);
         for (int i = 0; i < 3; ++i) {
-            CHECK(c.memory[static_cast<std::size_t>(i)].bytes == k.count * (i == 1 && k.repeats ? 1 : k.rows) * 4);
+            CHECK(c.memory[ts::to_size(i)].bytes == k.count * (i == 1 && k.repeats ? 1 : k.rows) * 4);
         }
         ++checked;
     }
@@ -278,7 +278,7 @@ TEST_CASE("the table of operators says which calls a whole shard makes, no more 
         o.output_gradient = network.view().tensor_count - 1;
         const listed x = make_listed(network.view(), ts::strategy(network.view()), 1, {0}, o);
         for (const ts::cuda::call& c : x.list.calls) {
-            const ts::task& t = x.p.tasks[static_cast<std::size_t>(c.task)];
+            const ts::task& t = x.p.tasks[ts::to_size(c.task)];
             const bool updates = t.kind() == ts::task_kind::compute && t.what == ts::pass::update;
             if (t.kind() == ts::task_kind::compute) {
                 made[t.what == ts::pass::forward || updates ? 0 : 1][ts::record_of(row.attributes).name].insert(

@@ -39,8 +39,7 @@ std::vector<char> run(const cuda::kernel& k, ts::element type, const cuda::kerne
         a.at[i++] = x.data();
     }
     const auto all = n.as<cuda::kernels::pool_numbers>();
-    std::vector<char> dx(static_cast<std::size_t>((all.planes * all.in[0] * all.in[1] + 64) * ts::bytes_of(type)),
-                         '\x55');
+    std::vector<char> dx(ts::to_size((all.planes * all.in[0] * all.in[1] + 64) * ts::bytes_of(type)), '\x55');
     a.at[i] = dx.data();
     cuda_emulation::launch(&k, type, static_cast<unsigned>(blocks), static_cast<unsigned>(threads), a);
     return dx;
@@ -48,7 +47,7 @@ std::vector<char> run(const cuda::kernel& k, ts::element type, const cuda::kerne
 
 /// Of few values, so that there are ties, with some NaN and infinities.
 std::vector<char> some_numbers(draws& draw, ts::element type, ts::index_t count, bool finite) {
-    std::vector<float> x(static_cast<std::size_t>(count));
+    std::vector<float> x(ts::to_size(count));
     for (float& v : x) {
         const ts::index_t i = draw(0, finite ? 19 : 29);
         v = i < 20    ? static_cast<float>(i - 10) / 3.0F
@@ -56,7 +55,7 @@ std::vector<char> some_numbers(draws& draw, ts::element type, ts::index_t count,
             : i == 21 ? -std::numeric_limits<float>::infinity()
                       : 0.5F;
     }
-    std::vector<char> stored(static_cast<std::size_t>(count * ts::bytes_of(type)));
+    std::vector<char> stored(ts::to_size(count * ts::bytes_of(type)));
     ts::store_numbers(type, x.data(), count, reinterpret_cast<std::byte*>(stored.data()));
     return stored;
 }

@@ -152,11 +152,11 @@ TEST_CASE("the gradient of a table is the sum over tokens in their order, wherev
         hold(row, &data);
         emulated_backend emulated({}, gpu_placement(1, 0));
         const auto got = values_after(emulated, g, ts::strategy(g), 1, data);
-        const auto n = static_cast<std::size_t>(columns);
-        std::vector<float> sums(static_cast<std::size_t>(rows) * n, 0.0F);
+        const auto n = ts::to_size(columns);
+        std::vector<float> sums(ts::to_size(rows) * n, 0.0F);
         for (std::size_t i = 0; i < data.labels[0].size(); ++i) {
             for (std::size_t c = 0; c < n; ++c) {
-                sums[static_cast<std::size_t>(data.labels[0][i]) * n + c] += data.numbers[1][i * n + c];
+                sums[ts::to_size(data.labels[0][i]) * n + c] += data.numbers[1][i * n + c];
             }
         }
         const std::string name = row.name;

@@ -149,8 +149,8 @@ TEST_CASE(
             if (u == nullptr) {
                 continue;
             }
-            const ts::task& t = x.p.tasks[static_cast<std::size_t>(calls[i].task)];
-            const ts::tile& target = x.p.tiles[static_cast<std::size_t>(t.writes[0])];
+            const ts::task& t = x.p.tasks[ts::to_size(calls[i].task)];
+            const ts::tile& target = x.p.tiles[ts::to_size(t.writes[0])];
             const ts::cuda::memory_use& staged = calls[i].memory[0];
             CHECK(target.type == ts::element::bf16);
             CHECK(u->type == ts::element::f32);
@@ -178,7 +178,7 @@ TEST_CASE(
     const listed plain = list_of(same, ts::make_shape(4, 3, 12, 12), ts::loop_name::height, 2);
     for (const ts::cuda::call& c : plain.list.calls) {
         if (std::holds_alternative<ts::cuda::upload>(c.body)) {
-            CHECK(c.memory[0].tile == plain.p.tasks[static_cast<std::size_t>(c.task)].writes[0]);
+            CHECK(c.memory[0].tile == plain.p.tasks[ts::to_size(c.task)].writes[0]);
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -89,8 +90,7 @@ void for_each_call(Body&& body) {
 /// A job whose result is off in one element.
 class damaged_job : public host::job {
 public:
-    damaged_job(ts::owned<host::job> right, float* element)
-        : right_(static_cast<ts::owned<host::job>&&>(right)), element_(element) {}
+    damaged_job(ts::owned<host::job> right, float* element) : right_(std::move(right)), element_(element) {}
     void run(const ts::run_state& run) override {
         right_->run(run);
         *element_ += 1;

@@ -36,7 +36,7 @@ void check(const ex::formula& f, const ts::op_attributes& of, std::size_t count,
         ts::reference::detail::formula_loop<double> loop(whole, which, of);
         return *loop(1, [&](int leaf, double* to) {
             const bool is_scale = f.loss && leaf == f.inputs + 1;
-            *to = static_cast<double>(in[static_cast<std::size_t>(leaf)][is_scale ? 0 : i]);
+            *to = static_cast<double>(in[ts::to_size(leaf)][is_scale ? 0 : i]);
         });
     };
     for (int which = ex::the_result; which < f.inputs; ++which) { // the gradients want the result
@@ -58,7 +58,7 @@ void check(const ex::formula& f, const ts::op_attributes& of, std::size_t count,
         std::vector<std::vector<float>> given = in;
         std::vector<std::vector<float>> made(4, std::vector<float>(count));
         for (std::size_t i = 0; i < count; ++i) {
-            given[static_cast<std::size_t>(f.inputs)][i] = static_cast<float>(expected(ex::the_result, i));
+            given[ts::to_size(f.inputs)][i] = static_cast<float>(expected(ex::the_result, i));
         }
         const float* from[6] = {};
         for (std::size_t k = 0; k < 6; ++k) {
@@ -66,13 +66,13 @@ void check(const ex::formula& f, const ts::op_attributes& of, std::size_t count,
         }
         float* to[4] = {made[0].data(), made[1].data(), made[2].data(), made[3].data()};
         if (in_place && !f.loss) { // the first takes the memory of the gradient that all read
-            to[0] = given[static_cast<std::size_t>(which < 0 ? 0 : f.inputs + 1)].data();
+            to[0] = given[ts::to_size(which < 0 ? 0 : f.inputs + 1)].data();
         }
         ts::host::formula_steps(f, roots, of).run(from, to, static_cast<std::ptrdiff_t>(count));
         for (int r = 0; r < roots.size(); ++r) {
             for (std::size_t i = 0; i < count; ++i) {
                 CAPTURE(roots[r]);
-                const double w = wanted[static_cast<std::size_t>(r)][i];
+                const double w = wanted[ts::to_size(r)][i];
                 const bool same = std::isfinite(w)
                                       ? std::abs(static_cast<double>(to[r][i]) - w) <= 2e-5 * (1 + std::abs(w))
                                       : !std::isfinite(to[r][i]);

@@ -26,12 +26,10 @@ namespace k = tessera::host::kernels;
 using floats = std::vector<float>;
 using doubles = std::vector<double>;
 
-std::size_t size(std::ptrdiff_t n) { return static_cast<std::size_t>(n); }
-
 floats random_floats(std::ptrdiff_t count, unsigned seed, float low = -1, float high = 1) {
     std::mt19937 engine{seed};
     std::uniform_real_distribution<float> draw{low, high};
-    floats result(size(count));
+    floats result(tessera::to_size(count));
     for (float& f : result) f = draw(engine);
     return result;
 }
@@ -79,11 +77,12 @@ struct scratch_memory {
 };
 
 std::size_t input_at(const k::conv_shape& s, int n, int c, int h, int w) {
-    return size(((std::ptrdiff_t{n / 16} * s.in_channels + c) * s.in_height + h) * s.in_width + w) * 16 + size(n % 16);
+    return tessera::to_size(((std::ptrdiff_t{n / 16} * s.in_channels + c) * s.in_height + h) * s.in_width + w) * 16 +
+           tessera::to_size(n % 16);
 }
 std::size_t output_at(const k::conv_shape& s, int n, int o, int h, int w) {
-    return size(((std::ptrdiff_t{n / 16} * s.out_channels + o) * s.out_height + h) * s.out_width + w) * 16 +
-           size(n % 16);
+    return tessera::to_size(((std::ptrdiff_t{n / 16} * s.out_channels + o) * s.out_height + h) * s.out_width + w) * 16 +
+           tessera::to_size(n % 16);
 }
 
 /// Calls f(sample, input element, weight, output element) for every product of the convolution.
@@ -100,7 +99,8 @@ void for_each_product(const k::conv_shape& s, Function f) {
                                 const int w = ow * s.stride_w - s.pad_left + kw * s.dilation_w;
                                 if (h < 0 || h >= s.in_height || w < 0 || w >= s.in_width) continue;
                                 f(input_at(s, n, c, h, w),
-                                  size(((std::ptrdiff_t{o} * s.in_channels + c) * s.kernel_h + kh) * s.kernel_w + kw),
+                                  tessera::to_size(
+                                      ((std::ptrdiff_t{o} * s.in_channels + c) * s.kernel_h + kh) * s.kernel_w + kw),
                                   output_at(s, n, o, oh, ow));
                             }
 }
@@ -220,7 +220,7 @@ TEST_CASE("conv_n16 forward equals plain loops") {
         const floats w = random_floats(std::ptrdiff_t{s.out_channels} * s.in_channels * s.kernel_h * s.kernel_w, 2);
         const floats bias = random_floats(s.out_channels, 3);
         const std::ptrdiff_t outputs = std::ptrdiff_t{s.blocks} * s.out_channels * s.out_height * s.out_width * 16;
-        doubles plain(size(outputs)), want(size(outputs));
+        doubles plain(tessera::to_size(outputs)), want(tessera::to_size(outputs));
         for_each_product(s,
                          [&](std::size_t i, std::size_t j, std::size_t o) { plain[o] += double{x[i]} * double{w[j]}; });
         for (int n = 0; n < s.blocks * 16; ++n)
@@ -228,13 +228,13 @@ TEST_CASE("conv_n16 forward equals plain loops") {
                 for (int h = 0; h < s.out_height; ++h)
                     for (int v = 0; v < s.out_width; ++v)
                         want[output_at(s, n, o, h, v)] =
-                            std::fmax(plain[output_at(s, n, o, h, v)] + double{bias[size(o)]}, 0.0);
+                            std::fmax(plain[output_at(s, n, o, h, v)] + double{bias[tessera::to_size(o)]}, 0.0);
         on_every_instruction_set([&] {
             scratch_memory scratch{k::conv_forward_scratch(s)};
-            floats y(size(outputs), NAN);
+            floats y(tessera::to_size(outputs), NAN);
             k::conv_forward(x.data(), w.data(), bias.data(), y.data(), s, true, true, scratch.get());
             CHECK(difference(y, want) < 2e-5);
-            floats again(size(outputs), NAN);
+            floats again(tessera::to_size(outputs), NAN);
             k::conv_forward(x.data(), w.data(), bias.data(), again.data(), s, true, false, scratch.get());
             CHECK(again == y);
             k::conv_forward(x.data(), w.data(), nullptr, y.data(), s, false, false, scratch.get());
@@ -250,7 +250,7 @@ TEST_CASE("conv_n16 gradients equal plain loops") {
         const floats x = random_floats(std::ptrdiff_t{s.blocks} * s.in_channels * s.in_height * s.in_width * 16, 1);
         const floats w = random_floats(std::ptrdiff_t{s.out_channels} * s.in_channels * s.kernel_h * s.kernel_w, 2);
         const floats dy = random_floats(std::ptrdiff_t{s.blocks} * s.out_channels * s.out_height * s.out_width * 16, 3);
-        doubles dx(x.size()), dw(w.size()), db(size(s.out_channels));
+        doubles dx(x.size()), dw(w.size()), db(tessera::to_size(s.out_channels));
         for_each_product(s, [&](std::size_t i, std::size_t j, std::size_t o) {
             dx[i] += double{w[j]} * double{dy[o]};
             dw[j] += double{x[i]} * double{dy[o]};
@@ -258,7 +258,8 @@ TEST_CASE("conv_n16 gradients equal plain loops") {
         for (int n = 0; n < s.blocks * 16; ++n)
             for (int o = 0; o < s.out_channels; ++o)
                 for (int h = 0; h < s.out_height; ++h)
-                    for (int v = 0; v < s.out_width; ++v) db[size(o)] += double{dy[output_at(s, n, o, h, v)]};
+                    for (int v = 0; v < s.out_width; ++v)
+                        db[tessera::to_size(o)] += double{dy[output_at(s, n, o, h, v)]};
         on_every_instruction_set([&] {
             scratch_memory scratch{k::conv_backward_data_scratch(s)};
             floats data(x.size(), NAN), again(x.size(), NAN);
@@ -269,7 +270,7 @@ TEST_CASE("conv_n16 gradients equal plain loops") {
             CHECK(scratch.intact());
 
             scratch_memory room{k::conv_backward_weights_scratch(s)};
-            floats weights(w.size(), NAN), bias(size(s.out_channels), NAN);
+            floats weights(w.size(), NAN), bias(tessera::to_size(s.out_channels), NAN);
             k::conv_backward_weights(x.data(), dy.data(), weights.data(), bias.data(), s, false, room.get());
             CHECK(difference(weights, dw) < 2e-5);
             CHECK(difference(bias, db) < 2e-5);
@@ -294,16 +295,16 @@ TEST_CASE("linear_n16 equals plain loops") {
         doubles y(dy.size()), positive(dy.size()), dx(x.size()), dw(w.size()), db(b.size());
         for (int n = 0; n < s.blocks * 16; ++n)
             for (int o = 0; o < s.outputs; ++o) {
-                const std::size_t to = size((n / 16 * s.outputs + o) * 16 + n % 16);
+                const std::size_t to = tessera::to_size((n / 16 * s.outputs + o) * 16 + n % 16);
                 for (int i = 0; i < s.inputs; ++i) {
-                    const std::size_t from = size((n / 16 * s.inputs + i) * 16 + n % 16);
-                    const std::size_t at = size(o * s.inputs + i);
+                    const std::size_t from = tessera::to_size((n / 16 * s.inputs + i) * 16 + n % 16);
+                    const std::size_t at = tessera::to_size(o * s.inputs + i);
                     y[to] += double{w[at]} * double{x[from]};
                     dx[from] += double{w[at]} * double{dy[to]};
                     dw[at] += double{x[from]} * double{dy[to]};
                 }
-                positive[to] = std::fmax(y[to] + double{b[size(o)]}, 0.0);
-                db[size(o)] += double{dy[to]};
+                positive[to] = std::fmax(y[to] + double{b[tessera::to_size(o)]}, 0.0);
+                db[tessera::to_size(o)] += double{dy[to]};
             }
         on_every_instruction_set([&] {
             floats out(dy.size(), NAN);
@@ -398,8 +399,8 @@ TEST_CASE("pool_n16 equals plain loops") {
     };
     for (const k::pool_shape& s : shapes) {
         CAPTURE(&s - shapes);
-        const std::size_t ins = size(s.planes * s.in_depth * s.in_height * s.in_width * 16),
-                          outs = size(s.planes * s.out_depth * s.out_height * s.out_width * 16);
+        const std::size_t ins = tessera::to_size(s.planes * s.in_depth * s.in_height * s.in_width * 16),
+                          outs = tessera::to_size(s.planes * s.out_depth * s.out_height * s.out_width * 16);
         floats x = random_floats(static_cast<std::ptrdiff_t>(ins), 1);
         for (float& f : x) f = std::round(f * 4) / 4; // ties
         const floats dy = random_floats(static_cast<std::ptrdiff_t>(outs), 2);
@@ -418,19 +419,19 @@ TEST_CASE("pool_n16 equals plain loops") {
                     const int c = w * s.stride_w - s.pad_left + n % s.window_w;
                     if (q < 0 || q >= s.in_depth || r < 0 || r >= s.in_height || c < 0 || c >= s.in_width) continue;
                     const std::size_t at =
-                        size((((p * s.in_depth + q) * s.in_height + r) * s.in_width + c) * 16 + lane);
+                        tessera::to_size((((p * s.in_depth + q) * s.in_height + r) * s.in_width + c) * 16 + lane);
                     inside.push_back(at);
-                    mean[size(o)] += double{x[at]};
+                    mean[tessera::to_size(o)] += double{x[at]};
                     if (best != ins && x[at] <= x[best]) continue;
                     best = at;
-                    winners[size(o)] = static_cast<std::uint8_t>(n);
+                    winners[tessera::to_size(o)] = static_cast<std::uint8_t>(n);
                 }
                 const double count = whole ? s.window_d * s.window_h * s.window_w : static_cast<double>(inside.size());
-                mean[size(o)] /= count;
-                for (const std::size_t at : inside) from_mean[at] += double{dy[size(o)]} / count;
-                from_largest[best] += double{dy[size(o)]};
-                largest[size(o)] = double{x[best]};
-                clipped[size(o)] = std::fmax(largest[size(o)], 0.0);
+                mean[tessera::to_size(o)] /= count;
+                for (const std::size_t at : inside) from_mean[at] += double{dy[tessera::to_size(o)]} / count;
+                from_largest[best] += double{dy[tessera::to_size(o)]};
+                largest[tessera::to_size(o)] = double{x[best]};
+                clipped[tessera::to_size(o)] = std::fmax(largest[tessera::to_size(o)], 0.0);
             }
             on_every_instruction_set([&] {
                 floats y(outs, NAN), dx(ins, NAN);
@@ -459,17 +460,17 @@ TEST_CASE("transposes move every element") {
             CAPTURE(length);
             const std::ptrdiff_t blocks = (samples + 15) / 16, step = length + 3;
             const floats plain = random_floats(samples * step, 1);
-            floats want(size(blocks * length * 16));
+            floats want(tessera::to_size(blocks * length * 16));
             for (std::ptrdiff_t n = 0; n < samples; ++n)
                 for (std::ptrdiff_t i = 0; i < length; ++i)
-                    want[size((n / 16 * length + i) * 16 + n % 16)] = plain[size(n * step + i)];
+                    want[tessera::to_size((n / 16 * length + i) * 16 + n % 16)] = plain[tessera::to_size(n * step + i)];
             on_every_instruction_set([&] {
                 floats blocked(want.size(), NAN);
                 k::to_blocked(plain.data(), blocked.data(), samples, length, step);
                 CHECK(blocked == want);
                 floats back = plain;
                 for (std::ptrdiff_t n = 0; n < samples; ++n)
-                    for (std::ptrdiff_t i = 0; i < length; ++i) back[size(n * step + i)] = 9;
+                    for (std::ptrdiff_t i = 0; i < length; ++i) back[tessera::to_size(n * step + i)] = 9;
                 k::to_plain(blocked.data(), back.data(), samples, length, step);
                 CHECK(back == plain);
             });
@@ -486,7 +487,7 @@ TEST_CASE("sums of arrays keep their order and reach every destination") {
             floats want = arrays[0];
             double squares = 0;
             for (std::size_t i = 0; i < want.size(); ++i) {
-                for (int j = 1; j < sources; ++j) want[i] += arrays[size(j)][i];
+                for (int j = 1; j < sources; ++j) want[i] += arrays[tessera::to_size(j)][i];
                 squares += double{arrays[0][i]} * double{arrays[0][i]};
             }
             on_every_instruction_set([&] {
@@ -509,7 +510,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
                                               1, 1);
     };
     for (const bool nesterov : {false, true}) {
-        doubles w{start.begin(), start.end()}, v(size(count));
+        doubles w{start.begin(), start.end()}, v(tessera::to_size(count));
         on_every_instruction_set([&] {
             w.assign(start.begin(), start.end());
             floats weights = start, copy(start.size()), velocity(start.size());
@@ -531,7 +532,7 @@ TEST_CASE("optimizers follow their definition over several steps") {
         });
     }
     on_every_instruction_set([&] {
-        doubles w{start.begin(), start.end()}, m(size(count)), v(size(count));
+        doubles w{start.begin(), start.end()}, m(tessera::to_size(count)), v(tessera::to_size(count));
         floats weights = start, states(2 * start.size());
         float* to[] = {weights.data()};
         for (int step = 1; step <= 4; ++step) {
@@ -555,13 +556,13 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
     const float huge = 3e38F;
     for (const std::ptrdiff_t count : {1, 15, 37})
         for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF, huge}) {
-            const std::size_t at = size(count) / 2;
+            const std::size_t at = tessera::to_size(count) / 2;
             const floats start = random_floats(count, 1), good = random_floats(count, 2);
             floats spoiled = good;
             spoiled[at] = bad;
             on_every_instruction_set([&] {
                 const auto run = [&](const floats& gradient, k::update_formula which, bool finite) {
-                    floats weights = start, states(3 * size(count), 0.1F);
+                    floats weights = start, states(3 * tessera::to_size(count), 0.1F);
                     const float* gradients[] = {gradient.data()};
                     float* to[] = {weights.data()};
                     const auto n = k::formulas::numbers_of<float>(
@@ -574,8 +575,8 @@ TEST_CASE("optimizers leave out the elements that would not be finite, and say s
                                          k::update_formula::rmsprop_centered_momentum}) {
                     auto expected = run(good, which, true);
                     expected.first[at] = start[at];
-                    expected.second[at] = expected.second[size(count) + at] = expected.second[2 * size(count) + at] =
-                        0.1F;
+                    expected.second[at] = expected.second[tessera::to_size(count) + at] =
+                        expected.second[2 * tessera::to_size(count) + at] = 0.1F;
                     CHECK(run(spoiled, which, false) == expected);
                 }
             });
@@ -591,10 +592,10 @@ TEST_CASE("squares of weights, gradients and LAMB's updates are those of plain l
         auto n = k::formulas::numbers_of<float>({0.9, 0.02, 0.9, 0.99, 1e-3, 1, 0.3, 0, 1, 0, 0, true, false}, 0.01,
                                                 0.19, 0.0199);
         double weights = 0, gradient = 0, update = 0;
-        for (std::size_t i = 0; i < size(count); ++i) {
+        for (std::size_t i = 0; i < tessera::to_size(count); ++i) {
             const double w = start[i], g = std::fmin(std::fmax((double{g0[i]} + double{g1[i]}) * 0.5, -0.3), 0.3);
             const double m = (0.9 * double{states[i]} + 0.1 * g) / 0.19;
-            const double v = (0.99 * double{states[size(count) + i]} + 0.01 * g * g) / 0.0199;
+            const double v = (0.99 * double{states[tessera::to_size(count) + i]} + 0.01 * g * g) / 0.0199;
             const double u = m / (std::sqrt(v) + 1e-3) + 0.02 * w;
             weights += w * w;
             gradient += g * g;
@@ -615,7 +616,7 @@ TEST_CASE("squares of weights, gradients and LAMB's updates are those of plain l
             float* to[] = {moved.data()};
             CHECK(k::update(k::update_formula::lars_momentum,
                             {moved.data(), gradients, 2, velocity.data(), to, 1, count, count}, {scaled, 0.5F}));
-            for (std::size_t i = 0; i < size(count); ++i) {
+            for (std::size_t i = 0; i < tessera::to_size(count); ++i) {
                 const double v = 0.25 * ((double{g0[i]} + double{g1[i]}) * 0.5 + 0.02 * double{start[i]});
                 CHECK(double{velocity[i]} == doctest::Approx(v).epsilon(1e-5));
                 CHECK(double{moved[i]} == doctest::Approx(double{start[i]} - 0.1 * v).epsilon(1e-5));
@@ -628,7 +629,7 @@ TEST_CASE("cross entropy equals plain loops in both formats") {
     for (const int rows : {1, 16, 21})
         for (const int classes : {2, 10, 37}) {
             floats logits = random_floats(std::ptrdiff_t{rows} * classes, 1, -5, 5);
-            for (int c = 0; c < classes; ++c) logits[size(c)] *= 30; // far apart
+            for (int c = 0; c < classes; ++c) logits[tessera::to_size(c)] *= 30; // far apart
             std::vector<std::int32_t> labels;
             for (int r = 0; r < rows; ++r) labels.push_back(r * 7 % classes);
             doubles losses, gradient;
@@ -637,13 +638,13 @@ TEST_CASE("cross entropy equals plain loops in both formats") {
                 double total = 0, most = -HUGE_VAL;
                 for (int c = 0; c < classes; ++c) most = std::fmax(most, double{row[c]});
                 for (int c = 0; c < classes; ++c) total += std::exp(double{row[c]} - most);
-                losses.push_back(std::log(total) + most - double{row[labels[size(r)]]});
+                losses.push_back(std::log(total) + most - double{row[labels[tessera::to_size(r)]]});
                 for (int c = 0; c < classes; ++c)
-                    gradient.push_back(0.25 *
-                                       (std::exp(double{row[c]} - most) / total - (c == labels[size(r)] ? 1 : 0)));
+                    gradient.push_back(
+                        0.25 * (std::exp(double{row[c]} - most) / total - (c == labels[tessera::to_size(r)] ? 1 : 0)));
             }
             on_every_instruction_set([&] {
-                floats loss(size(rows), NAN), slope(logits.size(), NAN);
+                floats loss(tessera::to_size(rows), NAN), slope(logits.size(), NAN);
                 k::cross_entropy_rows(logits.data(), labels.data(), loss.data(), slope.data(), rows, classes, 0.25F);
                 CHECK(difference(loss, losses) < 1e-6);
                 CHECK(difference(slope, gradient) < 1e-6);
@@ -652,10 +653,10 @@ TEST_CASE("cross entropy equals plain loops in both formats") {
                                       0.25F);
                 CHECK(in_place == slope);
 
-                const std::size_t blocked_size = size((rows + 15) / 16 * classes * 16);
+                const std::size_t blocked_size = tessera::to_size((rows + 15) / 16 * classes * 16);
                 floats blocked(blocked_size), blocked_slope(blocked_size, NAN), back(logits.size());
                 k::to_blocked(logits.data(), blocked.data(), rows, classes, classes);
-                loss.assign(size(rows), NAN);
+                loss.assign(tessera::to_size(rows), NAN);
                 k::cross_entropy_blocked(blocked.data(), labels.data(), loss.data(), blocked_slope.data(), rows,
                                          classes, 0.25F);
                 CHECK(difference(loss, losses) < 1e-6);
@@ -663,7 +664,7 @@ TEST_CASE("cross entropy equals plain loops in both formats") {
                 CHECK(difference(back, gradient) < 1e-6);
                 for (int c = 0; c < classes; ++c)
                     for (int n = rows % 16; n != 0 && n < 16; ++n)
-                        CHECK(blocked_slope[size((rows / 16 * classes + c) * 16 + n)] == 0);
+                        CHECK(blocked_slope[tessera::to_size((rows / 16 * classes + c) * 16 + n)] == 0);
             });
         }
 }

@@ -22,7 +22,7 @@ using host_session = ts::session<ts::host::backend>;
 void poison(const host_session& s) {
     for (std::size_t d = 0; d < s.training_plan().arena_bytes.size(); ++d) {
         std::memset(s.training_executor().memory().arena(static_cast<int>(d)), 0xff,
-                    static_cast<std::size_t>(s.training_plan().arena_bytes[d]));
+                    ts::to_size(s.training_plan().arena_bytes[d]));
     }
 }
 

@@ -61,25 +61,26 @@ struct nest_tester {
         const auto type_of = [&](int o) { return op.d.operands[o].type; };
         for (int o = 0; o < op.d.operands.size(); ++o) {
             const ts::box region = ts::region(op.d, o, call.ranges);
-            exact_values.push_back(part_of(op.value[at(o)], region));
-            exact_gradients.push_back(part_of(op.gradient[at(o)], region));
+            exact_values.push_back(part_of(op.value[ts::to_size(o)], region));
+            exact_gradients.push_back(part_of(op.gradient[ts::to_size(o)], region));
             values.emplace_back(exact_values.back(), type_of(o));
             gradients.emplace_back(exact_gradients.back(), type_of(o));
         }
-        (is_gradient ? gradients : values)[at(written)].spoil();
+        (is_gradient ? gradients : values)[ts::to_size(written)].spoil();
         ts::compute_call exact = call;
         for (int o = 0; o < op.d.operands.size(); ++o) {
-            call.value[o] = values[at(o)].view();
-            call.gradient[o] = gradients[at(o)].view();
-            exact.value[o] = op_instance::view(exact_values[at(o)]);
-            exact.gradient[o] = op_instance::view(exact_gradients[at(o)]);
+            call.value[o] = values[ts::to_size(o)].view();
+            call.gradient[o] = gradients[ts::to_size(o)].view();
+            exact.value[o] = op_instance::view(exact_values[ts::to_size(o)]);
+            exact.gradient[o] = op_instance::view(exact_gradients[ts::to_size(o)]);
         }
         ts::reference::compute<double>(exact);
         host::bound_call bound;
         bound.call = call;
         how.make_job(bound, formats, nullptr)->run({});
-        const std::vector<double> expected = (is_gradient ? exact_gradients : exact_values)[at(written)].numbers;
-        const std::vector<double> found = (is_gradient ? gradients : values)[at(written)].numbers();
+        const std::vector<double> expected =
+            (is_gradient ? exact_gradients : exact_values)[ts::to_size(written)].numbers;
+        const std::vector<double> found = (is_gradient ? gradients : values)[ts::to_size(written)].numbers();
         REQUIRE(found.size() == expected.size());
         double error = 0;
         double norm = 0;

@@ -33,7 +33,7 @@ double expected(const std::vector<float>& x, const std::vector<int>& labels, dou
     for (const int label : labels) {
         for (int k = 0; k < classes; ++k) {
             const double q = (k == label ? 1 - smoothing : 0) + smoothing / classes;
-            loss += q * (std::log(sum) + (top - static_cast<double>(x[static_cast<std::size_t>(k)])));
+            loss += q * (std::log(sum) + (top - static_cast<double>(x[ts::to_size(k)])));
         }
     }
     return loss / static_cast<double>(labels.size());

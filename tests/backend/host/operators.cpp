@@ -19,9 +19,9 @@ using ts::operand_kind;
 void put(op_instance& x, operand_kind kind, std::vector<double> numbers, std::uint64_t seed) {
     random_numbers random{seed};
     for (int o = 0; o < x.d.operands.size(); ++o) {
-        std::vector<double>& all = (kind == operand_kind::output ? x.gradient : x.value)[at(o)].numbers;
+        std::vector<double>& all = (kind == operand_kind::output ? x.gradient : x.value)[ts::to_size(o)].numbers;
         for (std::size_t k = 0; k < numbers.size() && x.d.operands[o].kind == kind && !all.empty(); ++k) {
-            all[static_cast<std::size_t>(random.below(static_cast<ts::index_t>(all.size())))] = numbers[k];
+            all[ts::to_size(random.below(static_cast<ts::index_t>(all.size())))] = numbers[k];
         }
     }
 }
@@ -31,7 +31,7 @@ template <class Function>
 void change_all(op_instance& x, Function&& function) {
     for (int o = 0; o < x.d.operands.size(); ++o) {
         const operand_kind kind = x.d.operands[o].kind;
-        for (double& v : (kind == operand_kind::output ? x.gradient : x.value)[at(o)].numbers) {
+        for (double& v : (kind == operand_kind::output ? x.gradient : x.value)[ts::to_size(o)].numbers) {
             v = kind == operand_kind::input || kind == operand_kind::output ? function(v) : v;
         }
     }

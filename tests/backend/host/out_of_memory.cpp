@@ -66,7 +66,8 @@ TEST_CASE("a step with little memory left" * doctest::skip()) {
         const ts::host::devices devices(2);
         ts::host::backend backend = ts::make_backend<ts::host::backend>(ts::sgd{}, ts::session_options{});
         (void)
-            touch_stack(); // which cannot grow any more where there is no address space left, and ends the process by a signal
+            touch_stack(); // which cannot grow any more where there is no address space left, and ends the process by a
+                           // signal
         leave(static_cast<rlim_t>(std::atol(kilobytes)) << 10U);
         ts::session<ts::host::backend> session(g.view(), ts::search::data_parallel(g.view(), 2), 2, ts::sgd{}, {},
                                                backend, devices.threads());

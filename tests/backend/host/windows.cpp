@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 namespace {
 
 using namespace test_support::window_sweep;
@@ -13,8 +15,7 @@ using namespace test_support::window_sweep;
 /// A job whose last element is off.
 class damaged_job : public host::job {
 public:
-    damaged_job(ts::owned<host::job> right, float* last)
-        : right_(static_cast<ts::owned<host::job>&&>(right)), last_(last) {}
+    damaged_job(ts::owned<host::job> right, float* last) : right_(std::move(right)), last_(last) {}
     void run(const ts::run_state& run) override {
         right_->run(run);
         *last_ += 1;
@@ -39,8 +40,7 @@ constexpr host::operator_row damaged_row{
             return made;
         }
         float* const y = static_cast<float*>(b.call.value[out].data);
-        return ts::owned<host::job>(
-            new damaged_job(static_cast<ts::owned<host::job>&&>(made), y + b.call.value[out].region.volume() - 1));
+        return ts::owned<host::job>(new damaged_job(std::move(made), y + b.call.value[out].region.volume() - 1));
     },
     .problem = host::detail::conv_problem,
     .check = host::first_use::sum_of_products,

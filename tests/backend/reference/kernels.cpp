@@ -20,14 +20,14 @@ double image_at(const tile& x, ts::index_t n, ts::index_t c, ts::index_t h, ts::
     if (h < 0 || w < 0 || h >= e[2] || w >= e[3]) {
         return outside;
     }
-    return x.numbers[static_cast<std::size_t>(((n * e[1] + c) * e[2] + h) * e[3] + w)];
+    return x.numbers[ts::to_size(((n * e[1] + c) * e[2] + h) * e[3] + w)];
 }
 
 using formula = std::function<double(ts::index_t, ts::index_t, ts::index_t, ts::index_t)>;
 
 /// Compares an output [N,C,H,W] (or [N,C], with h = w = 0) with a formula of its index.
 void check_output(const op_instance& op, const formula& expected) {
-    const tile& y = op.value[at(op.d.output())];
+    const tile& y = op.value[ts::to_size(op.d.output())];
     const ts::shape e = y.region.extents();
     const ts::index_t rows = e.rank > 2 ? e[2] : 1;
     const ts::index_t columns = e.rank > 3 ? e[3] : 1;
@@ -49,13 +49,13 @@ void check_convolution(const op_instance& op) {
     const ts::index_t in = op.row.inputs[0][1] / a.groups;
     const ts::index_t out = a.out / a.groups;
     check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t h, ts::index_t w) {
-        double sum = a.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
+        double sum = a.bias ? op.value[2].numbers[ts::to_size(o)] : 0.0;
         for (ts::index_t i = 0; i < in; ++i) {
             for (ts::index_t r = 0; r < a.window[0]; ++r) {
                 for (ts::index_t s = 0; s < a.window[1]; ++s) {
                     const ts::index_t weight = ((o * in + i) * a.window[0] + r) * a.window[1] + s;
                     sum +=
-                        op.value[1].numbers[static_cast<std::size_t>(weight)] *
+                        op.value[1].numbers[ts::to_size(weight)] *
                         image_at(op.value[0], n, o / out * in + i, h * a.stride[0] + r * a.dilation[0] - a.padding[0],
                                  w * a.stride[1] + s * a.dilation[1] - a.padding[1], 0);
                 }
@@ -91,7 +91,7 @@ void check_transposed(const op_instance& op) {
     const auto a = op.row.attributes.as<ts::op::conv2d_attributes>();
     const ts::shape& x = op.row.inputs[0];
     check_output(op, [&](ts::index_t n, ts::index_t o, ts::index_t row, ts::index_t column) {
-        double sum = a.bias ? op.value[2].numbers[static_cast<std::size_t>(o)] : 0.0;
+        double sum = a.bias ? op.value[2].numbers[ts::to_size(o)] : 0.0;
         for (ts::index_t i = 0; i < x[1]; ++i) {
             for (ts::index_t h = 0; h < x[2]; ++h) {
                 for (ts::index_t v = 0; v < x[3]; ++v) {
@@ -99,8 +99,7 @@ void check_transposed(const op_instance& op) {
                     const ts::index_t s = column + a.padding[1] - v * a.stride[1];
                     if (r >= 0 && r < a.window[0] && s >= 0 && s < a.window[1]) {
                         const ts::index_t weight = ((i * a.out + o) * a.window[0] + r) * a.window[1] + s;
-                        sum += op.value[1].numbers[static_cast<std::size_t>(weight)] *
-                               image_at(op.value[0], n, i, h, v, 0);
+                        sum += op.value[1].numbers[ts::to_size(weight)] * image_at(op.value[0], n, i, h, v, 0);
                     }
                 }
             }
@@ -117,19 +116,17 @@ void check_route(const op_instance& op) {
     std::vector<double> expected(op.value[1].numbers.size(), 0.0);
     int dropped = 0;
     for (ts::index_t n = 0; n < x[0]; ++n) {
-        std::vector<ts::index_t> taken(static_cast<std::size_t>(x[2]), 0);
+        std::vector<ts::index_t> taken(ts::to_size(x[2]), 0);
         for (ts::index_t choice = 0; choice < a.top; ++choice) {
             for (ts::index_t t = 0; t < x[1]; ++t) {
-                const auto gate = [&](ts::index_t e) {
-                    return gates[static_cast<std::size_t>((n * x[1] + t) * x[2] + e)];
-                };
-                std::vector<ts::index_t> order(static_cast<std::size_t>(x[2]));
+                const auto gate = [&](ts::index_t e) { return gates[ts::to_size((n * x[1] + t) * x[2] + e)]; };
+                std::vector<ts::index_t> order(ts::to_size(x[2]));
                 std::iota(order.begin(), order.end(), 0);
                 std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return gate(i) > gate(j); });
-                const ts::index_t e = order[static_cast<std::size_t>(choice)];
-                const ts::index_t slot = taken[static_cast<std::size_t>(e)]++;
+                const ts::index_t e = order[ts::to_size(choice)];
+                const ts::index_t slot = taken[ts::to_size(e)]++;
                 if (slot < a.slots) {
-                    expected[static_cast<std::size_t>((n * x[1] + t) * x[2] * a.slots + e * a.slots + slot)] =
+                    expected[ts::to_size((n * x[1] + t) * x[2] * a.slots + e * a.slots + slot)] =
                         a.weighted ? gate(e) : 1.0;
                 } else {
                     ++dropped;
@@ -167,8 +164,8 @@ TEST_CASE("convolutions, products, pools and routes follow their formulas") {
                 const ts::index_t e = row / (x[1] / a.groups);
                 double sum = 0;
                 for (ts::index_t i = 0; i < x[2]; ++i) {
-                    sum += op.value[0].numbers[static_cast<std::size_t>((n * x[1] + row) * x[2] + i)] *
-                           op.value[1].numbers[static_cast<std::size_t>((e * a.out + o) * x[2] + i)];
+                    sum += op.value[0].numbers[ts::to_size((n * x[1] + row) * x[2] + i)] *
+                           op.value[1].numbers[ts::to_size((e * a.out + o) * x[2] + i)];
                 }
                 return sum;
             });
@@ -183,12 +180,11 @@ TEST_CASE("convolutions, products, pools and routes follow their formulas") {
                 const ts::index_t inputs = x[x.rank - 1];
                 const ts::index_t o = x.rank == 3 ? third : second;
                 n = x.rank == 3 ? n * x[1] + second : n;
-                double sum = c.attributes.as<ts::op::linear_attributes>().bias
-                                 ? op.value[2].numbers[static_cast<std::size_t>(o)]
-                                 : 0.0;
+                double sum =
+                    c.attributes.as<ts::op::linear_attributes>().bias ? op.value[2].numbers[ts::to_size(o)] : 0.0;
                 for (ts::index_t i = 0; i < inputs; ++i) {
-                    sum += op.value[0].numbers[static_cast<std::size_t>(n * inputs + i)] *
-                           op.value[1].numbers[static_cast<std::size_t>(o * inputs + i)];
+                    sum += op.value[0].numbers[ts::to_size(n * inputs + i)] *
+                           op.value[1].numbers[ts::to_size(o * inputs + i)];
                 }
                 return sum;
             });
@@ -212,19 +208,19 @@ namespace {
 
 /// What element `i` of the output reads of an input: NumPy's broadcasting, behind the samples.
 double of_input(const op_case& c, const op_instance& op, int slot, std::size_t i) {
-    const ts::shape& own = c.inputs[at(slot)];
+    const ts::shape& own = c.inputs[ts::to_size(slot)];
     const ts::shape y = c.infer().output;
     ts::index_t coordinates[ts::max_rank] = {};
     for (int d = y.rank - 1; d >= 0; --d) {
         coordinates[d] = static_cast<ts::index_t>(i) % y[d];
-        i /= static_cast<std::size_t>(y[d]);
+        i /= ts::to_size(y[d]);
     }
     ts::index_t place = 0;
     for (int k = 0; k < own.rank; ++k) {
         const int d = k == 0 ? 0 : y.rank - own.rank + k;
         place = place * own[k] + (own[k] == 1 ? 0 : coordinates[d]);
     }
-    return op.value[at(slot)].numbers[static_cast<std::size_t>(place)];
+    return op.value[ts::to_size(slot)].numbers[ts::to_size(place)];
 }
 
 } // namespace
@@ -234,7 +230,7 @@ TEST_CASE("operators on single elements follow their formulas") {
         op_instance op(c);
         op.forward();
         const std::vector<double>& x = op.value[0].numbers;
-        const std::vector<double>& y = op.value[at(op.d.output())].numbers;
+        const std::vector<double>& y = op.value[ts::to_size(op.d.output())].numbers;
         CAPTURE(c.name);
         for (std::size_t i = 0; i < y.size(); ++i) {
             double expected = 0;
@@ -424,8 +420,10 @@ TEST_CASE("cross-entropy is the logarithm of the label's probability, also for l
     op.value[1].integers = {0, 2};
     op.forward();
     const double total = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
-    CHECK(op.value[at(op.d.output())].numbers[0] == doctest::Approx(-std::log(std::exp(1.0) / total)).epsilon(1e-12));
-    CHECK(op.value[at(op.d.output())].numbers[1] == doctest::Approx(-std::log(std::exp(3.0) / total)).epsilon(1e-12));
+    CHECK(op.value[ts::to_size(op.d.output())].numbers[0] ==
+          doctest::Approx(-std::log(std::exp(1.0) / total)).epsilon(1e-12));
+    CHECK(op.value[ts::to_size(op.d.output())].numbers[1] ==
+          doctest::Approx(-std::log(std::exp(3.0) / total)).epsilon(1e-12));
 }
 
 TEST_CASE("a tile that misses what the shard needs is refused") {

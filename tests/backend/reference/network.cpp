@@ -62,7 +62,7 @@ ts::reference::network make(const ts::graph_view& g) {
         if (g.tensors[t].producer >= 0) {
             continue;
         }
-        const auto count = static_cast<std::size_t>(g.tensors[t].extents.volume());
+        const auto count = ts::to_size(g.tensors[t].extents.volume());
         if (g.tensors[t].type == ts::element::i32) {
             std::vector<std::int32_t> labels(count);
             for (std::int32_t& l : labels) {
@@ -122,7 +122,7 @@ TEST_CASE("a shared parameter's gradient sums over its users, the total loss ove
     const double loss = n.differentiate({});
     const auto mean = [&](int op) {
         double sum = 0;
-        for (const double row : n.values[static_cast<std::size_t>(g.ops[static_cast<std::size_t>(op)].output)]) {
+        for (const double row : n.values[ts::to_size(g.ops[ts::to_size(op)].output)]) {
             sum += row / 4;
         }
         return sum;

@@ -14,8 +14,6 @@ using namespace tests;
 
 using numbers = std::vector<double>;
 
-std::size_t place(ts::index_t i) { return static_cast<std::size_t>(i); }
-
 void check_equal(const numbers& found, const numbers& expected) {
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -42,14 +40,14 @@ numbers softmax(const op_instance& op) {
                                  ? std::min(row + 1, s[s.rank - 1])
                                  : s[s.rank - 1];
         if (op.row.inputs.size() > 1) { // of a padded sequence
-            length = std::min<ts::index_t>(length, op.value[1].integers[place(first / (s.volume() / s[0]))]);
+            length = std::min<ts::index_t>(length, op.value[1].integers[ts::to_size(first / (s.volume() / s[0]))]);
         }
         double sum = 0;
         for (ts::index_t i = 0; i < length; ++i) {
-            sum += std::exp(x[place(first + i)]);
+            sum += std::exp(x[ts::to_size(first + i)]);
         }
         for (ts::index_t i = 0; i < length; ++i) {
-            y[place(first + i)] = std::exp(x[place(first + i)]) / sum;
+            y[ts::to_size(first + i)] = std::exp(x[ts::to_size(first + i)]) / sum;
         }
     });
     return y;
@@ -64,16 +62,16 @@ numbers layer_norm(const op_instance& op) {
     for_each_row(s, [&](ts::index_t first, ts::index_t) {
         double mean = 0;
         for (ts::index_t i = 0; i < length; ++i) {
-            mean += x[place(first + i)] / count;
+            mean += x[ts::to_size(first + i)] / count;
         }
         double variance = 0;
         for (ts::index_t i = 0; i < length; ++i) {
-            variance += (x[place(first + i)] - mean) * (x[place(first + i)] - mean) / count;
+            variance += (x[ts::to_size(first + i)] - mean) * (x[ts::to_size(first + i)] - mean) / count;
         }
         for (ts::index_t i = 0; i < length; ++i) {
-            y[place(first + i)] =
-                (x[place(first + i)] - mean) / std::sqrt(variance + 1e-5) * op.value[1].numbers[place(i)] +
-                op.value[2].numbers[place(i)];
+            y[ts::to_size(first + i)] =
+                (x[ts::to_size(first + i)] - mean) / std::sqrt(variance + 1e-5) * op.value[1].numbers[ts::to_size(i)] +
+                op.value[2].numbers[ts::to_size(i)];
         }
     });
     return y;
@@ -82,15 +80,15 @@ numbers layer_norm(const op_instance& op) {
 /// One element of an input of a product, by sample, head, row and column after transposition.
 double element(const op_instance& op, int side, ts::index_t n, ts::index_t h, ts::index_t row, ts::index_t column) {
     const auto a = op.row.attributes.as<ts::op::matmul_attributes>();
-    const ts::shape& s = op.row.inputs[at(side)];
+    const ts::shape& s = op.row.inputs[ts::to_size(side)];
     if (a.transposed[side]) {
         std::swap(row, column);
     }
-    const numbers& x = op.value[at(side)].numbers;
+    const numbers& x = op.value[ts::to_size(side)].numbers;
     if (s.rank == 4) {
-        return x[place(((n * s[1] + h) * s[2] + row) * s[3] + column)];
+        return x[ts::to_size(((n * s[1] + h) * s[2] + row) * s[3] + column)];
     }
-    return x[place((n * s[1] + row) * s[2] + h * (s[2] / a.heads) + column)];
+    return x[ts::to_size((n * s[1] + row) * s[2] + h * (s[2] / a.heads) + column)];
 }
 
 numbers matmul(const op_instance& op) {
@@ -114,7 +112,7 @@ numbers matmul(const op_instance& op) {
                     sum /= a.scaled ? std::sqrt(static_cast<double>(summed)) : 1.0;
                     const ts::index_t to = folds ? (n * rows + i) * heads * columns + h * columns + j
                                                  : ((n * heads + h) * rows + i) * columns + j;
-                    z[place(to)] = sum;
+                    z[ts::to_size(to)] = sum;
                 }
             }
         }
@@ -130,7 +128,7 @@ TEST_CASE("softmax, layer norm and products follow their formulas") {
         op_instance op(c);
         op.forward();
         CAPTURE(c.name);
-        const numbers& y = op.value[at(op.d.output())].numbers;
+        const numbers& y = op.value[ts::to_size(op.d.output())].numbers;
         switch (test_support::known(c.attributes.kind)) {
         case test_support::known_op::softmax:
         case test_support::known_op::padded_softmax:
@@ -229,7 +227,7 @@ TEST_CASE("the losses of a sequence are those of its positions one by one") {
     b.value[1].integers = a.value[1].integers;
     a.forward();
     b.forward();
-    CHECK(a.value[at(a.d.output())].numbers == b.value[at(b.d.output())].numbers);
+    CHECK(a.value[ts::to_size(a.d.output())].numbers == b.value[ts::to_size(b.d.output())].numbers);
     a.backward();
     b.backward();
     CHECK(a.gradient[0].numbers == b.gradient[0].numbers);

@@ -74,7 +74,7 @@ TEST_CASE("every optimizer's steps are those of its algorithm, for random weight
         CAPTURE(name);
         constexpr std::size_t count = 40;
         std::vector<double> w(count);
-        std::vector<double> states(count * static_cast<std::size_t>(how.state_count()));
+        std::vector<double> states(count * ts::to_size(how.state_count()));
         std::vector<test_support::own_state> own(count);
         for (double& x : w) {
             x = number();

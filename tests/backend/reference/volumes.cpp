@@ -21,7 +21,7 @@ double volume_at(const tile& x, index_t n, index_t c, const index_t (&p)[3], dou
             return outside;
         }
     }
-    return x.numbers[at(static_cast<int>((((n * e[1] + c) * e[2] + p[0]) * e[3] + p[1]) * e[4] + p[2]))];
+    return x.numbers[ts::to_size(static_cast<int>((((n * e[1] + c) * e[2] + p[0]) * e[3] + p[1]) * e[4] + p[2]))];
 }
 
 /// Calls body(number of the element, n, c, place) for each element of y[n,c,d,h,w].
@@ -60,7 +60,7 @@ void check_convolution(const op_instance& op) {
     const auto a = op.row.attributes.as<ts::op::conv3d_attributes>();
     const ts::shape& x = op.row.inputs[0];
     const index_t in = x[1] / a.groups;
-    const tile& y = op.value[at(op.d.output())];
+    const tile& y = op.value[ts::to_size(op.d.output())];
     ts::shape expected = ts::make_shape(x[0], a.out, 0, 0, 0);
     for (int k = 0; k < 3; ++k) { // torch.nn.Conv3d's formula
         expected.extent[2 + k] =
@@ -68,13 +68,13 @@ void check_convolution(const op_instance& op) {
     }
     REQUIRE(y.region.extents() == expected);
     for_each_voxel(expected, [&](std::size_t i, index_t n, index_t o, const place& p) {
-        double sum = a.bias ? op.value[2].numbers[at(static_cast<int>(o))] : 0.0;
+        double sum = a.bias ? op.value[2].numbers[ts::to_size(static_cast<int>(o))] : 0.0;
         for (index_t c = 0; c < in; ++c) {
             for (index_t q = 0; q < a.window[0]; ++q) {
                 for (index_t r = 0; r < a.window[1]; ++r) {
                     for (index_t s = 0; s < a.window[2]; ++s) {
                         const index_t w = (((o * in + c) * a.window[0] + q) * a.window[1] + r) * a.window[2] + s;
-                        sum += op.value[1].numbers[at(static_cast<int>(w))] *
+                        sum += op.value[1].numbers[ts::to_size(static_cast<int>(w))] *
                                volume_at(op.value[0], n, o / (a.out / a.groups) * in + c,
                                          window_place(a, p, q, r, s).at, 0);
                     }
@@ -87,7 +87,7 @@ void check_convolution(const op_instance& op) {
 
 void check_pool(const op_instance& op, bool is_max) {
     const auto a = op.row.attributes.as<ts::op::average_pool3d_attributes>();
-    const tile& y = op.value[at(op.d.output())];
+    const tile& y = op.value[ts::to_size(op.d.output())];
     for_each_voxel(y.region.extents(), [&](std::size_t i, index_t n, index_t c, const place& p) {
         double largest = -1e300;
         double sum = 0;
@@ -153,7 +153,7 @@ TEST_CASE("a convolution of volumes that are one plane is that of images") {
     volumes.forward();
     volumes.backward();
     for (int o = 0; o < 4; ++o) {
-        CHECK(images.value[at(o)].numbers == volumes.value[at(o)].numbers);
-        CHECK(images.gradient[at(o)].numbers == volumes.gradient[at(o)].numbers);
+        CHECK(images.value[ts::to_size(o)].numbers == volumes.value[ts::to_size(o)].numbers);
+        CHECK(images.gradient[ts::to_size(o)].numbers == volumes.gradient[ts::to_size(o)].numbers);
     }
 }

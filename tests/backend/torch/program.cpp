@@ -96,7 +96,7 @@ std::string refusal_of(const ts::graph_view& g, const ts::strategy& s, int ranks
 ts::strategy along(const ts::graph_view& g, ts::loop_name loop, int ranks) {
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] = ts::search::detail::split_along(g.describe(op), loop, ranks);
+        s.ops[ts::to_size(op)] = ts::search::detail::split_along(g.describe(op), loop, ranks);
     }
     return s;
 }
@@ -117,7 +117,7 @@ ts::strategy piped(const ts::graph_view& g, const ts::schedule::schedule_record&
         stage.push_back(op * x.stages() / g.op_count);
     }
     ts::search::pipeline_options how;
-    how.inside.assign(static_cast<std::size_t>(x.stages()), ts::search::baseline::single_device);
+    how.inside.assign(ts::to_size(x.stages()), ts::search::baseline::single_device);
     return ts::search::pipeline(g, stage, ts::schedule::make(x), how);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("no variable is another's, whatever layers are called") {
     ts::strategy s(net.view());
     for (int op = 0; op < net.view().op_count; ++op) {
         const ts::description d = net.view().describe(op);
-        s.ops[static_cast<std::size_t>(op)].degree[d.find_loop(ts::loop_name::sample)] = 4;
+        s.ops[ts::to_size(op)].degree[d.find_loop(ts::loop_name::sample)] = 4;
         s.place(op, {0, 0, 1, 1});
     }
     CHECK(assigned_again(ts::torch::make_program(net.view(), s.view(), 2, ts::sgd{})) == 0);
@@ -207,7 +207,7 @@ TEST_CASE("exchanges are called what they are") {
     CHECK(contains(of(ts::search::one_weird_trick(g, 2), 2), "all-gather"));
     ts::strategy placed(g);
     for (int op = g.op_count / 2; op < g.op_count; ++op) {
-        placed.ops[static_cast<std::size_t>(op)].start = 1;
+        placed.ops[ts::to_size(op)].start = 1;
     }
     CHECK(contains(of(placed, 2), "broadcast"));
     // Statistics of a batch norm over samples that are split.
@@ -257,7 +257,7 @@ TEST_CASE("what has no counterpart is refused by name, everything at once") {
     CHECK(refusal_of(transformer.view(), tied, 2, clipping).empty());
     for (int op = 0; op < transformer.view().op_count; ++op) {
         if (transformer.view().ops[op].attributes.kind == ts::op_kind::linear) {
-            tied.ops[static_cast<std::size_t>(op)] =
+            tied.ops[ts::to_size(op)] =
                 ts::search::detail::split_along(transformer.view().describe(op), ts::loop_name::reduction, 2);
         }
     }
@@ -372,10 +372,10 @@ TEST_CASE("every element that a shard reads comes from as many boxes as there ar
             ++exchanges;
             std::vector<ts::index_t> got(x.targets.size(), 0);
             for (const ts::torch::box_move& m : x.moves) {
-                const auto& from = x.sources[static_cast<std::size_t>(m.from)].region;
-                const auto& to = x.targets[static_cast<std::size_t>(m.to)].region;
+                const auto& from = x.sources[ts::to_size(m.from)].region;
+                const auto& to = x.targets[ts::to_size(m.to)].region;
                 wrong += from.contains(m.region) && to.contains(m.region) && !m.region.empty() ? 0 : 1;
-                got[static_cast<std::size_t>(m.to)] += m.region.volume();
+                got[ts::to_size(m.to)] += m.region.volume();
             }
             for (std::size_t i = 0; i < got.size(); ++i) { // one part or several whole ones
                 const ts::index_t volume = x.targets[i].region.volume();

@@ -56,7 +56,7 @@ ts::index_t copied(const ts::plan& p) {
     ts::index_t bytes = 0;
     for (const ts::task& t : p.tasks) {
         for (const ts::copy_segment& s : t.copy().segments) {
-            const ts::tile& from = p.tiles[static_cast<std::size_t>(s.source)];
+            const ts::tile& from = p.tiles[ts::to_size(s.source)];
             bytes += from.device >= 0 && from.device != t.device ? s.region.volume() * 4 : 0;
         }
     }
@@ -76,12 +76,12 @@ TEST_CASE("data parallel: one task for every pass and device, and the gradients'
         CHECK(count(p, task_kind::compute, pass::backward_weight) == 2 * n); // weight and bias in one
         CHECK(count(p, task_kind::update, pass::update) == 4 * n);
         CHECK(count(p, task_kind::copy, pass::forward) == 2 * n); // a device's samples and labels
-        CHECK(p.tasks.size() == static_cast<std::size_t>(n) * (4 + 2 + 1 + 2 + 4 + 2));
+        CHECK(p.tasks.size() == ts::to_size(n) * (4 + 2 + 1 + 2 + 4 + 2));
         CHECK(copied(p) == 0);
         // Reduce-scatter and all-gather: every device gets its slice from the n - 1 others and sends it to them.
         CHECK(p.moved_bytes == 2 * (n - 1) * weights * 4);
         for (const std::vector<int>& list : p.order) {
-            CHECK(list.size() == p.tasks.size() / static_cast<std::size_t>(n));
+            CHECK(list.size() == p.tasks.size() / ts::to_size(n));
         }
     }
 }
@@ -143,8 +143,8 @@ TEST_CASE("expert parallel: an all-to-all before and after the experts, whose we
             const ts::op_kind kind = g.view().ops[op].attributes.kind;
             const ts::description d = g.view().describe(op);
             if (kind == ts::op_kind::expert_linear || kind == ts::op_kind::relu) {
-                s.ops[static_cast<std::size_t>(op)].degree[0] = 1;
-                s.ops[static_cast<std::size_t>(op)]
+                s.ops[ts::to_size(op)].degree[0] = 1;
+                s.ops[ts::to_size(op)]
                     .degree[d.find_loop(kind == ts::op_kind::relu ? loop_name::position : loop_name::expert)] = n;
             }
         }
@@ -168,7 +168,7 @@ TEST_CASE("model parallel: weights stay where they are, activations and their gr
         const ts::graph g = ts::describe<mlp>(batch);
         ts::strategy s(g.view());
         for (int op = 0; op < 3; ++op) { // by features; the loss on device 0
-            s.ops[static_cast<std::size_t>(op)].degree[1] = n;
+            s.ops[ts::to_size(op)].degree[1] = n;
         }
         const ts::plan p = planned(g.view(), s, n);
         CAPTURE(n);
@@ -257,7 +257,7 @@ TEST_CASE("clipping adds a reduction for every slice, which every update waits f
         CHECK(p.moved_bytes == 2 * (n - 1) * weights * 4);
         for (const ts::task& t : p.tasks) {
             if (t.kind() == task_kind::update) {
-                CHECK(t.params().norms.size() == static_cast<std::size_t>(4 * n));
+                CHECK(t.params().norms.size() == ts::to_size(4 * n));
             }
         }
         const ts::plan plain = planned(g.view(), data_parallel(g.view(), n), n);

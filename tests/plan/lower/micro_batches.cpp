@@ -18,8 +18,6 @@ namespace schedule = tessera::schedule;
 using ts::index_t;
 using ts::task_kind;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Sixteen equal layers whose activations outweigh their parameters; each but the last reads backward what it read
 /// forward.
 constexpr int layers = 16;
@@ -75,15 +73,16 @@ TEST_CASE(
             // Besides: gradients on their way, what the next stage fetches, a loss's tiles and the parameters'
             // gradients.
             const index_t more = 5 * tile + 3 * own * (features * features + features) * 4;
-            CHECK(all[at(d)] >= m * own * tile);
-            CHECK(all[at(d)] <= m * own * tile + m * tile + more);
-            CHECK(turns[at(d)] >= std::min(k - d, m) * own * tile);
-            CHECK(turns[at(d)] <= std::min(k - d, m) * (own + 1) * tile + more);
+            CHECK(all[ts::to_size(d)] >= m * own * tile);
+            CHECK(all[ts::to_size(d)] <= m * own * tile + m * tile + more);
+            CHECK(turns[ts::to_size(d)] >= std::min(k - d, m) * own * tile);
+            CHECK(turns[ts::to_size(d)] <= std::min(k - d, m) * (own + 1) * tile + more);
             // GPipe, section 2.3: O(N + L/K * N/M): the inputs of all, and what one needs within the stage.
-            CHECK(again[at(d)] <= (m + own) * tile + m * tile + more);
-            CHECK(gems[at(d)] <= (own + 1) * tile + more + tile * 4);
-            CHECK(again[at(d)] < all[at(d)]);
-            CHECK((m == k && d == 0 ? turns[at(d)] <= all[at(d)] : turns[at(d)] < all[at(d)]));
+            CHECK(again[ts::to_size(d)] <= (m + own) * tile + m * tile + more);
+            CHECK(gems[ts::to_size(d)] <= (own + 1) * tile + more + tile * 4);
+            CHECK(again[ts::to_size(d)] < all[ts::to_size(d)]);
+            CHECK((m == k && d == 0 ? turns[ts::to_size(d)] <= all[ts::to_size(d)]
+                                    : turns[ts::to_size(d)] < all[ts::to_size(d)]));
         }
     }
 }
@@ -120,9 +119,9 @@ TEST_CASE("random pipelines are sound; a lost, doubled or misplaced contribution
         const ts::plan good = planned(g, c.how, devices);
         std::vector<int> sums;
         for (int t = 0; t < static_cast<int>(good.tasks.size()); ++t) {
-            const ts::task& x = good.tasks[at(t)];
+            const ts::task& x = good.tasks[ts::to_size(t)];
             const bool local = x.kind() == task_kind::sum && x.reads[0] != x.writes[0] && // what one device contributes
-                               good.tiles[at(x.writes[0])].kind == ts::tile_kind::parameter_gradient;
+                               good.tiles[ts::to_size(x.writes[0])].kind == ts::tile_kind::parameter_gradient;
             if (x.kind() == task_kind::sum && !local) {
                 sums.push_back(t);
             }
@@ -131,22 +130,22 @@ TEST_CASE("random pipelines are sound; a lost, doubled or misplaced contribution
         if (sums.empty()) {
             continue;
         }
-        const int which = sums[at(pick(static_cast<int>(sums.size())))];
+        const int which = sums[ts::to_size(pick(static_cast<int>(sums.size())))];
         for (int kind = 0; kind < 4; ++kind) {
             ts::plan p = good;
-            ts::task& t = p.tasks[at(which)];
+            ts::task& t = p.tasks[ts::to_size(which)];
             if (kind == 0) { // what is added is forgotten
                 t.reads.pop_back();
             } else if (kind == 1) { // or added twice
                 t.reads.push_back(t.reads.back());
             } else if (kind == 2) { // or another's is added
-                const ts::task& other = p.tasks[at(sums[at(pick(static_cast<int>(sums.size())))])];
+                const ts::task& other = p.tasks[ts::to_size(sums[ts::to_size(pick(static_cast<int>(sums.size())))])];
                 if (other.reads.back() == t.reads.back()) {
                     continue;
                 }
                 t.reads.back() = other.reads.back();
             } else { // or it is added to another sum
-                const ts::task& other = p.tasks[at(sums[at(pick(static_cast<int>(sums.size())))])];
+                const ts::task& other = p.tasks[ts::to_size(sums[ts::to_size(pick(static_cast<int>(sums.size())))])];
                 if (other.writes == t.writes) {
                     continue;
                 }

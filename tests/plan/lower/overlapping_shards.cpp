@@ -87,7 +87,7 @@ TEST_CASE("what many devices fetch from all others is asked for by devices that 
         std::vector<int> sorted = order;
         std::sort(sorted.begin(), sorted.end());
         for (int i = 0; i < n; ++i) {
-            CHECK(sorted[static_cast<std::size_t>(i)] == i);
+            CHECK(sorted[ts::to_size(i)] == i);
         }
         for (std::size_t i = 1; i < order.size(); ++i) {
             const int apart = std::abs(order[i] - order[i - 1]);

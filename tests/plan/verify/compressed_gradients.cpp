@@ -17,8 +17,6 @@ namespace {
 
 namespace ts = tessera;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 const ts::graph& mlp() {
     static const ts::graph g = ts::describe<test_networks::mlp::network>(6);
     return g;
@@ -159,7 +157,7 @@ TEST_CASE("compressed gradients: what a device leaves out is its own, and of one
     CHECK(says(of([&](ts::plan& p) {
                    ts::task again = first(p, ts::task_kind::compress);
                    again.writes[0] = static_cast<int>(p.tiles.size());
-                   p.tiles.push_back(p.tiles[at(first(p, ts::task_kind::compress).writes[0])]);
+                   p.tiles.push_back(p.tiles[ts::to_size(first(p, ts::task_kind::compress).writes[0])]);
                    p.tasks.insert(p.tasks.begin() + (&first(p, ts::task_kind::compress) - p.tasks.data()) + 1, again);
                }),
                "a device compresses one gradient twice in a step, or keeps two residuals of it"));
@@ -167,7 +165,7 @@ TEST_CASE("compressed gradients: what a device leaves out is its own, and of one
                        [&](ts::plan& p) {
                            for (ts::task& t : p.tasks) {
                                if (t.kind() == ts::task_kind::compress && t.step == 1) {
-                                   p.tiles.push_back(p.tiles[at(t.params().state)]);
+                                   p.tiles.push_back(p.tiles[ts::to_size(t.params().state)]);
                                    t.mutable_params().state = static_cast<int>(p.tiles.size()) - 1;
                                    return;
                                }
@@ -179,7 +177,8 @@ TEST_CASE("compressed gradients: what a device leaves out is its own, and of one
 TEST_CASE("compressed gradients: words are as many as the compression says") {
     const auto of = [](auto&& change) { return verdict(planned(), change); };
     const char* const words = "has another number of words than a compressed gradient of its region";
-    CHECK(says(of([](ts::plan& p) { p.tiles[at(first(p, ts::task_kind::compress).writes[0])].elements -= 1; }), words));
+    CHECK(says(of([](ts::plan& p) { p.tiles[ts::to_size(first(p, ts::task_kind::compress).writes[0])].elements -= 1; }),
+               words));
     CHECK(says(of([](ts::plan& p) { p.compress.block *= 2; }), words));
     CHECK(says(of([](ts::plan& p) { p.compress = {}; }), words));
     CHECK(says(of([](ts::plan& p) { p.compress.block = 0; }), "cannot be"));

@@ -12,13 +12,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
 
 namespace ts = tessera;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 bool says(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
 struct subject {
@@ -28,7 +28,7 @@ struct subject {
 };
 
 subject made(ts::graph network, const ts::strategy& s, int devices, const ts::optimizer& update) {
-    subject x{static_cast<ts::graph&&>(network), update, {}};
+    subject x{std::move(network), update, {}};
     ts::lower_options o;
     o.update = update;
     x.p = test_support::planned(x.network.view(), s, devices, o);
@@ -47,7 +47,7 @@ std::vector<subject> subjects() {
         const int devices = 2 + i % 3;
         const ts::graph g = i % 2 == 0 ? ts::describe<n::mlp::network>(6) : ts::describe<n::transformer::network>(4);
         const ts::strategy s = test_support::random_strategy(g.view(), devices, static_cast<std::uint64_t>(i), seen);
-        all.push_back(made(g, s, devices, ways[at(i / 2 % 4)]));
+        all.push_back(made(g, s, devices, ways[ts::to_size(i / 2 % 4)]));
     }
     const ts::graph g = ts::describe<n::mlp::network>(6);
     for (const auto& x : test_support::small_policies(g.view(), 3)) {
@@ -93,7 +93,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                 continue;
             }
             // Counted by hand, element by element.
-            std::vector<int> times(at(static_cast<int>(g.parameters[parameter].extents.volume())), 0);
+            std::vector<int> times(ts::to_size(static_cast<int>(g.parameters[parameter].extents.volume())), 0);
             const ts::shape& extents = g.parameters[parameter].extents;
             std::vector<int> norms;
             for (const ts::task& whole : s.p.tasks) {
@@ -103,7 +103,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                     }
                     norms.push_back(t.params().layer_norms[0]);
                     overlapping += t.params().counted_elsewhere.empty() ? 0 : 1;
-                    const ts::box& region = s.p.tiles[at(t.reads[0])].region;
+                    const ts::box& region = s.p.tiles[ts::to_size(t.reads[0])].region;
                     const ts::interval own = ts::even_part(region.volume(), t.params().slices, t.params().slice);
                     for (ts::index_t i = own.begin; i < own.end; ++i) {
                         ts::index_t rest = i;
@@ -121,7 +121,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                         for (const ts::box& b : t.params().counted_elsewhere) {
                             elsewhere = elsewhere || b.contains(point);
                         }
-                        times[at(static_cast<int>(flat))] += elsewhere ? 0 : 1;
+                        times[ts::to_size(static_cast<int>(flat))] += elsewhere ? 0 : 1;
                     }
                 });
             }
@@ -163,7 +163,7 @@ TEST_CASE("a plan that forgets a part of a norm, counts one twice or takes anoth
             ts::plan p = s.p; // another slice, so that one is there twice and one is missing
             p.tasks[i].mutable_params().slice = (t.params().slice + 1) % t.params().slices;
             if (t.params().slices > 1 && t.params().state < 0 && t.params().parts.empty() &&
-                p.tiles[at(t.reads[0])].slices == 1) {
+                p.tiles[ts::to_size(t.reads[0])].slices == 1) {
                 CHECK(verdict_of(s, p) != "");
             }
             p = s.p; // all elements instead of a slice
@@ -178,7 +178,7 @@ TEST_CASE("a plan that forgets a part of a norm, counts one twice or takes anoth
                 CHECK(says(verdict_of(s, p), "counted twice, or not at all"));
             }
             p = s.p; // counted by nobody
-            p.tasks[i].mutable_params().counted_elsewhere.push_back(p.tiles[at(t.reads[0])].region);
+            p.tasks[i].mutable_params().counted_elsewhere.push_back(p.tiles[ts::to_size(t.reads[0])].region);
             CHECK(says(verdict_of(s, p), "counted twice, or not at all"));
             p = s.p;
             if (t.params().state >= 0) {
@@ -202,7 +202,8 @@ TEST_CASE("a group without the ratio has no norms; averages of copies do not go 
     const subject s = made(g, test_support::data_parallel(g.view(), 3), 3, how);
     int matrices = 0;
     for (const ts::task& t : s.p.tasks) {
-        const bool wanted = t.params().parameter >= 0 && g.parameters[at(t.params().parameter)].extents.rank > 1;
+        const bool wanted =
+            t.params().parameter >= 0 && g.parameters[ts::to_size(t.params().parameter)].extents.rank > 1;
         CHECK((!is_norm(t) || wanted));
         CHECK((t.kind() != ts::task_kind::update || t.params().layer_norms.empty() != wanted));
         matrices += is_norm(t) ? 1 : 0;

@@ -16,13 +16,11 @@ struct fc1 : ts::linear<12> {};
 struct fc2 : ts::linear<6> {};
 struct two_layers : ts::sequential<ts::features<8>, fc1, ts::relu, fc2, ts::cross_entropy> {};
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Without the averages of one parameter in one step; memory and waits are as the plan then needs them.
 ts::plan without_averages(const ts::plan& of, int parameter, int step) {
     ts::plan p = of;
     for (int i = static_cast<int>(p.tasks.size()); i-- > 0;) {
-        const ts::task& t = p.tasks[at(i)];
+        const ts::task& t = p.tasks[ts::to_size(i)];
         if (t.kind() == ts::task_kind::average && t.params().parameter == parameter && t.step == step) {
             test_support::lose_task(p, i);
         }
@@ -54,7 +52,7 @@ TEST_CASE(
             for (int parameter = 0; parameter < g.parameter_count; ++parameter) {
                 for (int step = every - 1; step < steps_per_plan; step += every) {
                     const ts::plan p = without_averages(good, parameter, step);
-                    REQUIRE(p.tasks.size() == good.tasks.size() - at(devices));
+                    REQUIRE(p.tasks.size() == good.tasks.size() - ts::to_size(devices));
                     const std::string text = ts::verify(g, p).text;
                     CAPTURE(text);
                     CHECK(text.find("a copy of the parameter " + ts::parameter_path_of(g, parameter) +

@@ -15,14 +15,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
 
 namespace ts = tessera;
 using random_numbers = test_support::random;
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 struct subject {
     ts::graph network;
@@ -32,7 +31,7 @@ struct subject {
 
 subject planned(ts::graph network, int devices, std::uint64_t seed) {
     test_support::coverage seen;
-    subject s{static_cast<ts::graph&&>(network), devices, {}};
+    subject s{std::move(network), devices, {}};
     const ts::strategy strategy = test_support::random_strategy(s.network.view(), devices, seed, seen);
     ts::lower_options o;
     o.update =
@@ -62,7 +61,7 @@ std::vector<subject> subjects(int each) {
 void renumber(ts::plan& p) {
     for (const std::vector<int>& list : p.order) {
         for (std::size_t i = 0; i < list.size(); ++i) {
-            p.tasks[at(list[i])].position = static_cast<int>(i);
+            p.tasks[ts::to_size(list[i])].position = static_cast<int>(i);
         }
     }
 }
@@ -79,36 +78,36 @@ struct closure {
         }
     }
     bool comes(int earlier, int later) const {
-        return (before[at(later)][at(earlier) / 64] >> (at(earlier) % 64) & 1U) != 0;
+        return (before[ts::to_size(later)][ts::to_size(earlier) / 64] >> (ts::to_size(earlier) % 64) & 1U) != 0;
     }
 
 private:
     void visit(const ts::plan& p, int i, std::vector<int>& state) {
-        if (state[at(i)] != 0) {
-            cyclic = cyclic || state[at(i)] == 1;
+        if (state[ts::to_size(i)] != 0) {
+            cyclic = cyclic || state[ts::to_size(i)] == 1;
             return;
         }
-        state[at(i)] = 1;
+        state[ts::to_size(i)] = 1;
         std::vector<std::uint64_t> mine(p.tasks.size() / 64 + 1, 0);
-        const ts::task& t = p.tasks[at(i)];
+        const ts::task& t = p.tasks[ts::to_size(i)];
         const auto follow = [&](int earlier) {
             visit(p, earlier, state);
-            mine[at(earlier) / 64] |= std::uint64_t{1} << (at(earlier) % 64);
-            const std::vector<std::uint64_t>& theirs = before[at(earlier)];
+            mine[ts::to_size(earlier) / 64] |= std::uint64_t{1} << (ts::to_size(earlier) % 64);
+            const std::vector<std::uint64_t>& theirs = before[ts::to_size(earlier)];
             for (std::size_t k = 0; k < theirs.size(); ++k) {
                 mine[k] |= theirs[k];
             }
         };
         if (t.position > 0) {
-            follow(p.order[at(p.list_of(t))][at(t.position - 1)]);
+            follow(p.order[ts::to_size(p.list_of(t))][ts::to_size(t.position - 1)]);
         }
         for (const ts::wait_for& w : t.waits) {
             for (int k = 0; k < w.count; ++k) {
-                follow(p.order[at(w.list)][at(k)]);
+                follow(p.order[ts::to_size(w.list)][ts::to_size(k)]);
             }
         }
-        before[at(i)] = mine;
-        state[at(i)] = 2;
+        before[ts::to_size(i)] = mine;
+        state[ts::to_size(i)] = 2;
     }
 };
 
@@ -125,7 +124,7 @@ std::vector<touch> touches(const ts::plan& p) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const ts::task& t = p.tasks[i];
         const auto add = [&](int which, bool write) {
-            const ts::tile& x = p.tiles[at(p.root(which))];
+            const ts::tile& x = p.tiles[ts::to_size(p.root(which))];
             ts::interval e{0, x.elements};
             if (t.params().slices > 1 && x.kind != ts::tile_kind::scalar && x.kind != ts::tile_kind::optimizer_state) {
                 e = {t.params().slice * x.elements / t.params().slices,
@@ -168,15 +167,16 @@ bool keeps_order(const ts::plan& p, const std::vector<touch>& all) {
                 }
                 continue;
             }
-            const ts::tile& x = p.tiles[at(a.tile)];
-            const ts::tile& y = p.tiles[at(b.tile)];
+            const ts::tile& x = p.tiles[ts::to_size(a.tile)];
+            const ts::tile& y = p.tiles[ts::to_size(b.tile)];
             if (x.device != y.device || x.device < 0 || ts::is_persistent(x.kind) || ts::is_persistent(y.kind) ||
                 x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset) {
                 continue;
             }
             const int first = c.comes(a.task, b.task) ? a.tile : c.comes(b.task, a.task) ? b.tile : -1;
             const auto found = direction.insert({{std::min(a.tile, b.tile), std::max(a.tile, b.tile)}, first});
-            if (first < 0 || found.first->second != first || p.tiles[at(first)].keep) { // what is kept outlives the run
+            if (first < 0 || found.first->second != first ||
+                p.tiles[ts::to_size(first)].keep) { // what is kept outlives the run
                 return false;
             }
         }
@@ -195,9 +195,9 @@ bool says(const std::string& text, const char* words) { return text.find(words) 
 /// Takes task `gone` out of a plan.
 ts::plan without(const ts::plan& from, int gone) {
     ts::plan p = from;
-    const ts::task removed = p.tasks[at(gone)];
+    const ts::task removed = p.tasks[ts::to_size(gone)];
     p.tasks.erase(p.tasks.begin() + gone);
-    std::vector<int>& own = p.order[at(p.list_of(removed))];
+    std::vector<int>& own = p.order[ts::to_size(p.list_of(removed))];
     own.erase(own.begin() + removed.position);
     for (std::vector<int>& list : p.order) {
         for (int& i : list) {
@@ -215,12 +215,12 @@ ts::plan without(const ts::plan& from, int gone) {
 
 /// Nobody needs what a task leaves: a replica's contribution of which a copy is taken elsewhere.
 bool is_dead(const ts::plan& p, int i) {
-    const ts::task& t = p.tasks[at(i)];
+    const ts::task& t = p.tasks[ts::to_size(i)];
     if (t.what == ts::pass::update) {
         return false;
     }
     for (int w : t.writes) {
-        if (p.tiles[at(p.root(w))].keep) {
+        if (p.tiles[ts::to_size(p.root(w))].keep) {
             return false;
         }
         for (const ts::task& other : p.tasks) {
@@ -260,13 +260,13 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
             ts::plan p = s.p;
             bool updates = false;
             if (k % 2 == 0) {
-                ts::task& t = p.tasks[at(pick(static_cast<int>(p.tasks.size())))];
+                ts::task& t = p.tasks[ts::to_size(pick(static_cast<int>(p.tasks.size())))];
                 if (t.waits.empty()) {
                     continue;
                 }
                 t.waits.erase(t.waits.begin() + pick(static_cast<int>(t.waits.size())));
             } else {
-                std::vector<int>& list = p.order[at(pick(p.lists()))];
+                std::vector<int>& list = p.order[ts::to_size(pick(p.lists()))];
                 if (list.size() < 2) {
                     continue;
                 }
@@ -275,8 +275,9 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
                 if (i == j) {
                     continue;
                 }
-                updates = p.tasks[at(list[at(i)])].params().slices > 1 || p.tasks[at(list[at(j)])].params().slices > 1;
-                std::swap(list[at(i)], list[at(j)]);
+                updates = p.tasks[ts::to_size(list[ts::to_size(i)])].params().slices > 1 ||
+                          p.tasks[ts::to_size(list[ts::to_size(j)])].params().slices > 1;
+                std::swap(list[ts::to_size(i)], list[ts::to_size(j)]);
                 renumber(p);
             }
             const bool good = keeps_order(p, all);
@@ -312,15 +313,15 @@ TEST_CASE("a task that changes streams is refused exactly where nothing else ord
             }
             const bool leaves = t.stream == ts::task_stream::compute;
             t.stream = leaves ? ts::task_stream::communication : ts::task_stream::compute;
-            p.order.assign(at(p.lists()), {});
+            p.order.assign(ts::to_size(p.lists()), {});
             for (std::size_t k = 0; k < p.tasks.size(); ++k) {
-                p.order[at(p.list_of(p.tasks[k]))].push_back(static_cast<int>(k));
+                p.order[ts::to_size(p.list_of(p.tasks[k]))].push_back(static_cast<int>(k));
             }
             renumber(p);
             bool counts = true; // whoever waits for more tasks than a list has left waits for ever
             for (const ts::task& x : p.tasks) {
                 for (const ts::wait_for& w : x.waits) {
-                    counts = counts && at(w.count) <= p.order[at(w.list)].size();
+                    counts = counts && ts::to_size(w.count) <= p.order[ts::to_size(w.list)].size();
                 }
             }
             const std::string text = verdict_of(s, p);
@@ -343,7 +344,7 @@ TEST_CASE("a task that changes streams is refused exactly where nothing else ord
 TEST_CASE("streams that do not fit together are refused by name") {
     namespace n = test_networks;
     ts::graph g = ts::describe<n::mlp::network>(6);
-    const subject s = planned(static_cast<ts::graph&&>(g), 3, 1);
+    const subject s = planned(std::move(g), 3, 1);
     REQUIRE(s.p.streams == 2);
     REQUIRE(verdict_of(s, s.p) == "");
     ts::plan p = s.p;
@@ -381,9 +382,9 @@ TEST_CASE("a dropped task is noticed") {
                 continue;
             }
             CAPTURE(i);
-            CAPTURE(std::string(ts::to_text(s.p.tasks[at(i)].kind())));
+            CAPTURE(std::string(ts::to_text(s.p.tasks[ts::to_size(i)].kind())));
             CAPTURE(text);
-            CAPTURE(std::string(ts::to_text(s.p.tasks[at(i)].what)));
+            CAPTURE(std::string(ts::to_text(s.p.tasks[ts::to_size(i)].what)));
             // What it ordered may be missed before what it made.
             CHECK((says(text, "nothing has written") || says(text, "produced") ||
                    says(text, "not updated exactly once") || says(text, "lacks members") ||
@@ -402,17 +403,18 @@ TEST_CASE("a wrong copy is refused") {
     int caught = 0;
     for (const subject& s : subjects(2)) {
         for (int i = 0; i < static_cast<int>(s.p.tasks.size()); ++i) {
-            if (s.p.tasks[at(i)].kind() != ts::task_kind::copy || s.p.tasks[at(i)].copy().segments.empty()) {
+            if (s.p.tasks[ts::to_size(i)].kind() != ts::task_kind::copy ||
+                s.p.tasks[ts::to_size(i)].copy().segments.empty()) {
                 continue;
             }
             ts::plan nowhere = s.p;
-            nowhere.tasks[at(i)].writes.clear();
+            nowhere.tasks[ts::to_size(i)].writes.clear();
             CHECK(says(verdict_of(s, nowhere), "a copy has no target"));
             for (int how = 0; how < 4; ++how) {
                 ts::plan p = s.p;
-                ts::task& t = p.tasks[at(i)];
+                ts::task& t = p.tasks[ts::to_size(i)];
                 const int k = pick(static_cast<int>(t.copy().segments.size()));
-                ts::copy_segment& seg = t.mutable_copy().segments[at(k)];
+                ts::copy_segment& seg = t.mutable_copy().segments[ts::to_size(k)];
                 const int d = pick(std::max(1, seg.region.rank));
                 if (how == 0) {
                     t.mutable_copy().segments.erase(t.copy().segments.begin() + k);
@@ -426,7 +428,7 @@ TEST_CASE("a wrong copy is refused") {
                 }
                 const std::string text = verdict_of(s, p);
                 CAPTURE(how);
-                CAPTURE(std::string(ts::to_text(p.tiles[at(t.writes[0])].kind)));
+                CAPTURE(std::string(ts::to_text(p.tiles[ts::to_size(t.writes[0])].kind)));
                 CAPTURE(text);
                 CHECK((says(text, "a copy leaves elements") || says(text, "a copy writes an element twice") ||
                        says(text, "that its source does not have") || says(text, "a copy does not add")));
@@ -447,8 +449,8 @@ TEST_CASE("tiles in the wrong place are refused") {
             ts::plan p = s.p;
             const int a = pick(static_cast<int>(p.tiles.size()));
             const int b = pick(static_cast<int>(p.tiles.size()));
-            ts::tile& x = p.tiles[at(a)];
-            const ts::tile& y = p.tiles[at(b)];
+            ts::tile& x = p.tiles[ts::to_size(a)];
+            const ts::tile& y = p.tiles[ts::to_size(b)];
             if (a == b || x.alias >= 0 || y.alias >= 0 || x.device != y.device || x.device < 0 || x.keep || y.keep ||
                 x.offset < 0 || y.offset < 0 || ts::is_persistent(x.kind) || ts::is_persistent(y.kind)) {
                 continue;
@@ -457,7 +459,7 @@ TEST_CASE("tiles in the wrong place are refused") {
                 p.tiles[i].offset = p.root(static_cast<int>(i)) == a ? y.offset : p.tiles[i].offset;
             }
             const bool good = keeps_order(p, all);
-            const bool inside = x.offset + x.bytes <= p.arena_bytes[at(x.device)] || touches_nothing(all, a);
+            const bool inside = x.offset + x.bytes <= p.arena_bytes[ts::to_size(x.device)] || touches_nothing(all, a);
             const std::string text = verdict_of(s, p);
             CAPTURE(text);
             CAPTURE(good);
@@ -469,8 +471,8 @@ TEST_CASE("tiles in the wrong place are refused") {
         }
         for (int i = 0; i < static_cast<int>(s.p.tasks.size()); i += 5) {
             ts::plan p = s.p;
-            const int w = p.tasks[at(i)].writes[0];
-            p.tiles[at(w)].device = (p.tiles[at(w)].device + 1) % s.devices;
+            const int w = p.tasks[ts::to_size(i)].writes[0];
+            p.tiles[ts::to_size(w)].device = (p.tiles[ts::to_size(w)].device + 1) % s.devices;
             const std::string text = verdict_of(s, p);
             CAPTURE(text);
             CHECK((says(text, "another device's memory") || says(text, "a copy is missing") ||
@@ -487,20 +489,21 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
         for (const std::vector<int>& list : s.p.order) {
             int last = -1;
             for (int i = 0; i < static_cast<int>(list.size()); ++i) {
-                const ts::task& t = s.p.tasks[at(list[at(i)])];
+                const ts::task& t = s.p.tasks[ts::to_size(list[ts::to_size(i)])];
                 if (t.kind() != ts::task_kind::update || t.params().slices == 1) {
                     continue;
                 }
                 ts::plan wrong = s.p;
-                wrong.tasks[at(list[at(i)])].mutable_params().slice = (t.params().slice + 1) % t.params().slices;
-                if (s.p.tiles[at(t.writes[0])].elements >= t.params().slices) {
+                wrong.tasks[ts::to_size(list[ts::to_size(i)])].mutable_params().slice =
+                    (t.params().slice + 1) % t.params().slices;
+                if (s.p.tiles[ts::to_size(t.writes[0])].elements >= t.params().slices) {
                     CHECK(verdict_of(s, wrong) != "");
                     ++sliced;
                 }
-                if (last >= 0 && s.p.tasks[at(list[at(last)])].writes != t.writes) {
+                if (last >= 0 && s.p.tasks[ts::to_size(list[ts::to_size(last)])].writes != t.writes) {
                     ts::plan p = s.p;
-                    std::vector<int>& own = p.order[at(p.list_of(t))];
-                    std::swap(own[at(i)], own[at(last)]);
+                    std::vector<int>& own = p.order[ts::to_size(p.list_of(t))];
+                    std::swap(own[ts::to_size(i)], own[ts::to_size(last)]);
                     renumber(p);
                     CHECK(verdict_of(s, p) != "");
                     ++reordered;
@@ -509,21 +512,21 @@ TEST_CASE("collectives in different orders, wrong slices, a cycle of waits, too 
             }
         }
         for (int i = 0; i < static_cast<int>(s.p.tasks.size()); ++i) {
-            const ts::task& t = s.p.tasks[at(i)];
+            const ts::task& t = s.p.tasks[ts::to_size(i)];
             for (const ts::wait_for& w : t.waits) {
                 ts::plan p = s.p;
-                p.tasks[at(p.order[at(w.list)][0])].waits.push_back({p.list_of(t), t.position + 1});
+                p.tasks[ts::to_size(p.order[ts::to_size(w.list)][0])].waits.push_back({p.list_of(t), t.position + 1});
                 CHECK(says(verdict_of(s, p), "a deadlock"));
             }
         }
         for (int d = 0; d < s.devices; ++d) {
-            const ts::index_t need = s.p.arena_bytes[at(d)] + s.p.persistent_bytes[at(d)];
+            const ts::index_t need = s.p.arena_bytes[ts::to_size(d)] + s.p.persistent_bytes[ts::to_size(d)];
             const std::string text = ts::verify(s.network.view(), s.p, need - 1).text;
             CHECK((need == 0 || says(text, "bytes (")));
         }
         ts::index_t most = 0;
         for (int d = 0; d < s.devices; ++d) {
-            most = std::max(most, s.p.arena_bytes[at(d)] + s.p.persistent_bytes[at(d)]);
+            most = std::max(most, s.p.arena_bytes[ts::to_size(d)] + s.p.persistent_bytes[ts::to_size(d)]);
         }
         CHECK(ts::verify(s.network.view(), s.p, most).text == "");
     }
@@ -569,13 +572,13 @@ TEST_CASE("work that one task leaves to another is done by that one, once") {
     o.kind = ts::run_kind::evaluation;
     ts::plan p = ts::lower(g.view(), ts::strategy(g.view()).view(), 1, o);
     std::size_t relu = 0;
-    while (g.ops[at(p.tasks[relu].op)].attributes.kind != ts::op_kind::relu) {
+    while (g.ops[ts::to_size(p.tasks[relu].op)].attributes.kind != ts::op_kind::relu) {
         ++relu;
     }
     ts::task& own = p.tasks[relu];
     const int in = own.reads[0];
     own.mutable_compute().fused = true;
-    p.tiles[at(own.writes[0])].alias = in;
+    p.tiles[ts::to_size(own.writes[0])].alias = in;
     std::size_t before = 0;
     while (p.tasks[before].writes != std::vector<int>{in}) {
         ++before;

@@ -35,7 +35,7 @@ void check_legal() {
 
 /// Degree of an operator along a loop; also demands that no other loop is split.
 int degree(const ts::graph& g, const ts::strategy& s, int op, ts::loop_name name) {
-    const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+    const ts::configuration& c = s.ops[ts::to_size(op)];
     const int l = g.view().describe(op).find_loop(name);
     CHECK(c.boxes() == (l < 0 ? 1 : c.degree[l]));
     return l < 0 ? 1 : c.degree[l];
@@ -58,11 +58,11 @@ TEST_CASE("baselines: AlexNet on four devices") {
     const ts::strategy trick = ts::search::one_weird_trick(g.view(), 4);
     bool flat = false;
     for (int op = 0; op < g.view().op_count; ++op) {
-        CHECK(single.ops[static_cast<std::size_t>(op)].shards() == 1);
+        CHECK(single.ops[ts::to_size(op)].shards() == 1);
         CHECK(degree(g, data, op, ts::loop_name::sample) == 4);
         CHECK(degree(g, model, op, ts::loop_name::channel) == 4);
         CHECK(degree(g, trick, op, flat ? ts::loop_name::channel : ts::loop_name::sample) == 4);
-        flat = flat || g.ops[static_cast<std::size_t>(op)].attributes.kind == ts::op_kind::flatten;
+        flat = flat || g.ops[ts::to_size(op)].attributes.kind == ts::op_kind::flatten;
     }
     CHECK(flat);
 }
@@ -83,6 +83,6 @@ TEST_CASE("baselines: the same as types") {
     const ts::strategy s = ts::search::one_weird_trick(g.view(), 4);
     REQUIRE(found::view().count == g.view().op_count);
     for (int op = 0; op < found::view().count; ++op) {
-        CHECK(found::view().ops[op] == s.ops[static_cast<std::size_t>(op)]);
+        CHECK(found::view().ops[op] == s.ops[ts::to_size(op)]);
     }
 }

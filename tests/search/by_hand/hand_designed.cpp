@@ -75,7 +75,7 @@ TEST_CASE("hand-designed strategies: Megatron's pair of linear layers moves one 
     const ts::plan p = ts::lower(g.view(), s.view(), 4);
     for (const ts::task& t : p.tasks) { // nothing moves within the pair
         for (const ts::copy_segment& c : t.copy().segments) {
-            const ts::tile& source = p.tiles[static_cast<std::size_t>(c.source)];
+            const ts::tile& source = p.tiles[ts::to_size(c.source)];
             CHECK((t.op != 1 || source.device < 0 || source.device == t.device));
             CHECK((t.op != 2 || t.what != ts::pass::forward || source.device == t.device));
         }
@@ -89,7 +89,7 @@ TEST_CASE("hand-designed strategies: operators placed one after the other share 
     std::int64_t total = 0;
     int last = 0;
     for (int op = 0; op < g.view().op_count; ++op) {
-        const int part = s.ops[static_cast<std::size_t>(op)].start;
+        const int part = s.ops[ts::to_size(op)].start;
         CHECK(part >= last);
         last = part;
         const auto flops = ts::flops_of(g.view().describe(op));
@@ -101,7 +101,7 @@ TEST_CASE("hand-designed strategies: operators placed one after the other share 
         CHECK(part < total * 3 / 8);
     }
     for (const ts::task& t : ts::lower(g.view(), s.view(), 8).tasks) {
-        CHECK((t.kind() != ts::task_kind::compute || t.device % 4 == s.ops[static_cast<std::size_t>(t.op)].start));
+        CHECK((t.kind() != ts::task_kind::compute || t.device % 4 == s.ops[ts::to_size(t.op)].start));
     }
 }
 
@@ -115,7 +115,9 @@ TEST_CASE("hand-designed strategies: what a parameter with many users ties toget
             std::vector<int> places;
             for (int op = 0; op < g.op_count; ++op) {
                 for (const int used : g.ops[op].parameters) {
-                    used == p ? places.push_back(s.ops[static_cast<std::size_t>(op)].start) : void();
+                    if (used == p) {
+                        places.push_back(s.ops[ts::to_size(op)].start);
+                    }
                 }
             }
             const bool together =
@@ -166,7 +168,7 @@ TEST_CASE("a finished step fits where every device has room to the byte, and its
     CHECK(free.fits);
     for (const ts::index_t less : {0, 1}) {
         for (const int tight : {0, 1}) {
-            const ts::index_t most = free.peak_bytes[static_cast<std::size_t>(tight)] - less;
+            const ts::index_t most = free.peak_bytes[ts::to_size(tight)] - less;
             const ts::cluster on = tight == 0 ? machine(most, 0) : machine(0, most);
             CHECK(search::simulate_finished(g, on, s).fits == (less == 0));
             CHECK(search::fits(g, on, s) == (less == 0));

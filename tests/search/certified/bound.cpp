@@ -39,12 +39,12 @@ ts::machine uniform(int devices) {
 /// Shards of every operator on devices of their own, drawn anew.
 void scatter(ts::strategy& s, int devices, test_support::random& pick) {
     for (int op = 0; op < static_cast<int>(s.ops.size()); ++op) {
-        std::vector<int> all(static_cast<std::size_t>(devices));
+        std::vector<int> all(ts::to_size(devices));
         std::iota(all.begin(), all.end(), 0);
         for (int i = devices - 1; i > 0; --i) {
-            std::swap(all[static_cast<std::size_t>(i)], all[static_cast<std::size_t>(pick(i + 1))]);
+            std::swap(all[ts::to_size(i)], all[ts::to_size(pick(i + 1))]);
         }
-        all.resize(static_cast<std::size_t>(s.ops[static_cast<std::size_t>(op)].shards()));
+        all.resize(ts::to_size(s.ops[ts::to_size(op)].shards()));
         s.place(op, all);
     }
 }
@@ -69,14 +69,14 @@ index_t least_of_placements(const ts::graph_view& g, ts::strategy s, int produce
     const ts::description from = g.describe(producer);
     const ts::description to = g.describe(consumer);
     const int input = to.find_operand(ts::operand_kind::input, 0);
-    std::vector<int> all(static_cast<std::size_t>(on.devices));
+    std::vector<int> all(ts::to_size(on.devices));
     std::iota(all.begin(), all.end(), 0);
     index_t least = INT64_MAX;
     do {
         const std::size_t kept = s.pool.size();
         s.place(consumer, all);
-        least = std::min(least, ts::cost::bytes_between(from, s.ops[static_cast<std::size_t>(producer)], to, input,
-                                                        s.ops[static_cast<std::size_t>(consumer)], s.pool.data(),
+        least = std::min(least, ts::cost::bytes_between(from, s.ops[ts::to_size(producer)], to, input,
+                                                        s.ops[ts::to_size(consumer)], s.pool.data(),
                                                         to.operands[input].differentiable)
                                     .time(on));
         s.pool.resize(kept);
@@ -91,8 +91,8 @@ std::vector<index_t> edge_bound(const ts::graph_view& g, const ts::strategy& s, 
     const int input = to.find_operand(ts::operand_kind::input, 0);
     ts::cost::tiling<0, 0, 0> a;
     ts::cost::tiling<0, 0, 0> b;
-    a.add(from, from.output(), s.ops[static_cast<std::size_t>(producer)], s.pool.data());
-    b.add(to, input, s.ops[static_cast<std::size_t>(consumer)], s.pool.data());
+    a.add(from, from.output(), s.ops[ts::to_size(producer)], s.pool.data());
+    b.add(to, input, s.ops[ts::to_size(consumer)], s.pool.data());
     return ts::cost::least_edge_times(a, b, ts::bytes_of(to.operands[input].type), to.operands[input].differentiable,
                                       on);
 }
@@ -103,7 +103,7 @@ index_t resident_in_all(const ts::graph_view& g, const ts::strategy& s) {
     index_t all = 0;
     for (int op = 0; op < g.op_count; ++op) {
         const ts::description d = g.describe(op);
-        const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const ts::configuration& c = s.ops[ts::to_size(op)];
         for (int i = 0; i < c.shards(); ++i) {
             all += held.of(g, op, d, ts::shard_at(c, s.pool.data(), d, i));
         }

@@ -36,7 +36,7 @@ choice_problem random_problem(std::mt19937& random) {
         if (a == b) {
             continue;
         }
-        std::vector<cost_t> table(static_cast<std::size_t>(p.choices(a)) * static_cast<std::size_t>(p.choices(b)));
+        std::vector<cost_t> table(tessera::to_size(p.choices(a)) * tessera::to_size(p.choices(b)));
         for (cost_t& c : table) {
             c = draw(random, 8) == 0 ? forbidden : static_cast<cost_t>(draw(random, 60));
         }
@@ -73,14 +73,14 @@ choice_problem hard_problem(std::mt19937& random) {
 }
 
 cost_t by_brute_force(const choice_problem& p) {
-    std::vector<choice_t> choice(static_cast<std::size_t>(p.nodes()), 0);
+    std::vector<choice_t> choice(tessera::to_size(p.nodes()), 0);
     cost_t best = forbidden;
     for (;;) {
         const evaluation_of_choice e = evaluate(p, choice);
         best = e.fits(p) ? std::min(best, e.cost) : best;
         int v = 0;
-        while (v < p.nodes() && ++choice[static_cast<std::size_t>(v)] == p.choices(v)) {
-            choice[static_cast<std::size_t>(v)] = 0;
+        while (v < p.nodes() && ++choice[tessera::to_size(v)] == p.choices(v)) {
+            choice[tessera::to_size(v)] = 0;
             ++v;
         }
         if (v == p.nodes()) {
@@ -159,8 +159,8 @@ TEST_CASE("the certified solver: trees are solved by messages alone, as eliminat
             p.add_node(costs, std::vector<std::int64_t>(costs.size(), 0), {});
             same.add_node(costs);
             if (v > 0) {
-                const auto to = static_cast<int>(draw(random, static_cast<std::size_t>(v)));
-                std::vector<cost_t> table(costs.size() * static_cast<std::size_t>(p.choices(to)));
+                const auto to = static_cast<int>(draw(random, tessera::to_size(v)));
+                std::vector<cost_t> table(costs.size() * tessera::to_size(p.choices(to)));
                 for (cost_t& c : table) {
                     c = static_cast<cost_t>(draw(random, 50));
                 }
@@ -194,8 +194,7 @@ TEST_CASE("the certified solver: prices of memory reach the best bound that pric
             }
             const std::size_t first = draw(random, points), last = first + 1 + draw(random, points - first);
             p.add_node(costs, usages, {static_cast<std::int64_t>(first), static_cast<std::int64_t>(last)});
-            const auto cheapest =
-                static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+            const auto cheapest = tessera::to_size(std::min_element(costs.begin(), costs.end()) - costs.begin());
             for (std::size_t t = first; t < last; ++t) {
                 least[t] += static_cast<double>(*std::min_element(usages.begin(), usages.end()));
                 most[t] += static_cast<double>(usages[cheapest]);
@@ -214,8 +213,7 @@ TEST_CASE("the certified solver: prices of memory reach the best bound that pric
                 bound -= price[t] * static_cast<double>(p.limit);
             }
             for (int v = 0; v < p.nodes(); ++v) {
-                const auto first = static_cast<std::size_t>(p.live(v).first),
-                           last = static_cast<std::size_t>(p.live(v).last);
+                const auto first = tessera::to_size(p.live(v).first), last = tessera::to_size(p.live(v).last);
                 const double weight =
                     std::accumulate(price.begin() + p.live(v).first, price.begin() + p.live(v).last, 0.0);
                 std::size_t cheapest = 0;

@@ -93,7 +93,7 @@ TEST_CASE("parts: a machine renumbered across its nodes, and strategies in the o
     for (int a = 0; a < 16; ++a) {
         for (int b = 0; b < 16; ++b) {
             const ts::route r = across.between(a, b);
-            const ts::route old = on.between(order[static_cast<std::size_t>(a)], order[static_cast<std::size_t>(b)]);
+            const ts::route old = on.between(order[ts::to_size(a)], order[ts::to_size(b)]);
             REQUIRE(r.latency == old.latency);
             REQUIRE(r.lanes.size() == old.lanes.size());
             REQUIRE((across.node_of(a) == across.node_of(b)) == (a % 4 == b % 4));

@@ -49,7 +49,7 @@ TEST_CASE("explain: every alternative costs what a plan with it costs") {
         ts::index_t before = 0;
         for (const search::alternative& a : e.alternatives) {
             ts::strategy changed = s;
-            changed.ops[static_cast<std::size_t>(op)] = a.what;
+            changed.ops[ts::to_size(op)] = a.what;
             changed.place(op, a.devices);
             CHECK(a.step == step_of(g, changed, on));
             CHECK(a.step >= before);
@@ -95,12 +95,12 @@ TEST_CASE("explain: pipelines, and operators that do not exist") {
     const auto stage = ts::schedule::balance_stages(search::operator_times(g, on.class_of(0)), 2);
     const ts::strategy s = search::pipeline(g, stage, ts::schedule::gpipe(2, 4), 2);
     const int last = g.op_count - 2; // in the second stage, on devices 2 and 3
-    REQUIRE(stage[static_cast<std::size_t>(last)] == 1);
+    REQUIRE(stage[ts::to_size(last)] == 1);
     const search::explanation e = search::explain(g, on, s, last);
     CHECK(e.alternatives.size() > 3);
     for (const search::alternative& a : e.alternatives) {
         ts::strategy changed = s;
-        changed.ops[static_cast<std::size_t>(last)] = a.what;
+        changed.ops[ts::to_size(last)] = a.what;
         changed.place(last, a.devices);
         CHECK(a.step == step_of(g, changed, on));
         for (const int d : a.devices) {
@@ -122,14 +122,14 @@ TEST_CASE("difference: what differs, and nothing else") {
         for (int op = 0; op < g.op_count; ++op) {
             const ts::description d = g.describe(op);
             std::vector<int> devices;
-            for (int i = 0; i < s.ops[static_cast<std::size_t>(op)].shards(); ++i) {
-                devices.push_back(ts::shard_at(s.ops[static_cast<std::size_t>(op)], s.pool.data(), d, i).device);
+            for (int i = 0; i < s.ops[ts::to_size(op)].shards(); ++i) {
+                devices.push_back(ts::shard_at(s.ops[ts::to_size(op)], s.pool.data(), d, i).device);
             }
             moved.place(op, devices);
         }
         CHECK(!search::difference(g, s, moved).any());
         const auto op = static_cast<int>(seed) % g.op_count;
-        moved.ops[static_cast<std::size_t>(op)].recompute = !moved.ops[static_cast<std::size_t>(op)].recompute;
+        moved.ops[ts::to_size(op)].recompute = !moved.ops[ts::to_size(op)].recompute;
         const search::strategy_difference d = search::difference(g, s, moved);
         REQUIRE(d.ops.size() == 1);
         CHECK((d.ops[0].op == op && d.ops[0].words == std::vector<std::string>{"recompute"}));

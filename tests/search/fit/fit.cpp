@@ -26,8 +26,6 @@ struct small : ts::sequential<ts::features<24>, wide, ts::relu, narrow, ts::tanh
 struct layer : ts::linear<64> {};
 struct tower : ts::sequential<ts::features<64>, ts::repeat<10, layer, ts::relu>, ts::cross_entropy> {};
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Devices on which the small networks take long enough that it matters how they are cut.
 ts::cluster machine_of(int devices, index_t memory = 0) {
     ts::device_graph g;
@@ -115,7 +113,9 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                         schedule::settings x{which, workers, m};
                         const bool gems = x.which == &schedule::gems_record;
                         const bool two = gems || x.which == &schedule::chimera_record;
-                        gems ? x.options.set("parts", parts) : void();
+                        if (gems) {
+                            x.options.set("parts", parts);
+                        }
                         const bool wanted =
                             std::find(o.schedules.begin(), o.schedules.end(), x.which) != o.schedules.end();
                         if (used % workers != 0 || !wanted || (parts > 1 && !gems) || (two && used < devices) ||
@@ -133,7 +133,7 @@ std::vector<outcome> all_outcomes(const ts::graph_view& g, const ts::cluster& on
                                     }
                                     search::pipeline_options how;
                                     how.width = width;
-                                    how.inside.assign(at(x.stages()), inside);
+                                    how.inside.assign(ts::to_size(x.stages()), inside);
                                     how.again = static_cast<schedule::rematerialize>(again);
                                     add(search::pipeline(g, stage, schedule::make(x), how), two ? 2 * width : width);
                                 }
@@ -410,10 +410,10 @@ TEST_CASE("fit: what a policy exchanges, and what backward takes of an operator,
     const ts::graph_view g = network.view();
     const ts::cluster on = machine_of(2);
     const std::vector<schedule::ready_gradient> gradients = schedule::gradients_of(g, {}, 2);
-    std::vector<int> weights(at(g.op_count), 0); // parameters whose first user an operator is
+    std::vector<int> weights(ts::to_size(g.op_count), 0); // parameters whose first user an operator is
     ts::index_t largest = 0;
     for (int op = 0; op < g.op_count; ++op) {
-        weights[at(op)] = g.ops[op].parameters.size();
+        weights[ts::to_size(op)] = g.ops[op].parameters.size();
         for (const int p : g.ops[op].parameters) {
             largest = std::max(largest, g.parameters[p].extents.volume() * 4);
         }
@@ -430,7 +430,7 @@ TEST_CASE("fit: what a policy exchanges, and what backward takes of an operator,
     const ts::cluster alone(slow);
     search::fit_times times(g, alone, {});
     for (int op = 0; op < g.op_count; ++op) {
-        const search::operator_estimate& t = times(1, 1, baseline::data_parallel)[at(op)];
+        const search::operator_estimate& t = times(1, 1, baseline::data_parallel)[ts::to_size(op)];
         const ts::description d = g.describe(op);
         if (!g.ops[op].parameters.empty()) {
             const double ratio = static_cast<double>(t.input + t.weight) / static_cast<double>(t.forward);

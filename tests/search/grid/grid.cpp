@@ -58,7 +58,7 @@ TEST_CASE("grid: the strategy divides every stage's devices as the grid says, an
     ts::require(g.view(), s.view(), 16);
     CHECK(s.micro_batches == 4);
     for (int op = 0; op < g.view().op_count; ++op) {
-        const ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const ts::configuration& c = s.ops[ts::to_size(op)];
         CHECK(c.shards() == 8);
         CHECK(c.start == 8 * c.stage);
         for (int i = 0; i < 8; ++i) { // replica i / 4 has its share of the samples
@@ -107,11 +107,10 @@ TEST_CASE("grid: estimates beside simulations of the whole plans") {
         for (int s = 0; s < x.stages; ++s) { // stage by stage: hardly less than the plan needs, and little more
             index_t most = 0;
             for (int d = s * x.data * x.tensor; d < (s + 1) * x.data * x.tensor; ++d) {
-                const auto i = static_cast<std::size_t>(d);
+                const auto i = ts::to_size(d);
                 most = std::max(most, p.arena_bytes[i] + p.persistent_bytes[i]);
             }
-            const double ratio =
-                static_cast<double>(cost.stage_bytes[static_cast<std::size_t>(s)]) / static_cast<double>(most);
+            const double ratio = static_cast<double>(cost.stage_bytes[ts::to_size(s)]) / static_cast<double>(most);
             CHECK(ratio > 0.98);
             CHECK(ratio < 1.15);
         }

@@ -286,9 +286,7 @@ TEST_CASE("mcmc: proposals for kinds and blocks keep the rules, and a kind's ope
         now = ts::compacted(now);
         REQUIRE_NOTHROW(ts::require(g.view(), now.view(), 8));
         if (p.size() > 1 &&
-            propose.groups()
-                    .blocks[static_cast<std::size_t>(propose.groups().block_of[static_cast<std::size_t>(p[0].op)])]
-                    .size() == p.size()) {
+            propose.groups().blocks[ts::to_size(propose.groups().block_of[ts::to_size(p[0].op)])].size() == p.size()) {
             ++blocks;
         }
     }
@@ -301,7 +299,7 @@ TEST_CASE("mcmc: pinned operators stay") {
     const ts::graph g = ts::describe<networks::alexnet>(64);
     const ts::cluster on(ts::machines::p100_nodes(1));
     search::mcmc_options o = small(200);
-    o.proposals.pinned.assign(static_cast<std::size_t>(g.view().op_count), 0);
+    o.proposals.pinned.assign(ts::to_size(g.view().op_count), 0);
     for (std::size_t op = 0; op < o.proposals.pinned.size(); op += 2) {
         o.proposals.pinned[op] = 1;
     }

@@ -69,7 +69,7 @@ std::set<std::string> by_hand(const search::proposal_space& space, const ts::str
                     space.add(alone, {layer, c, set});
                     search::proposal block;
                     space.spread(block, {layer, c, set});
-                    const std::size_t k = static_cast<std::size_t>(space.kind_of(layer));
+                    const std::size_t k = ts::to_size(space.kind_of(layer));
                     if (space.is_legal(now, alone) && space.groups().kinds[k].size() == 1) {
                         found.insert(text_of(alone));
                     }
@@ -125,9 +125,8 @@ TEST_CASE("plain changes: all that there are, each once, block by block on the l
                 device_set after = space.devices_of(then, layer);
                 std::sort(before.begin(), before.end());
                 const auto& order = space.heaviest_first();
-                const auto block = static_cast<std::size_t>(space.groups().block_of[static_cast<std::size_t>(layer)]);
-                const auto place =
-                    static_cast<std::size_t>(std::find(order.begin(), order.end(), block) - order.begin());
+                const auto block = ts::to_size(space.groups().block_of[ts::to_size(layer)]);
+                const auto place = ts::to_size(std::find(order.begin(), order.end(), block) - order.begin());
                 const std::pair<std::size_t, int> stage{place, before == after ? 0 : in_use.contains(after) ? 1 : 2};
                 CHECK(stage >= last);
                 last = stage;
@@ -161,7 +160,7 @@ TEST_CASE("plain changes: pinned operators stay, and without placement all devic
     const ts::cluster on(ts::machines::p100_nodes(1));
     search::proposal_options o;
     o.operator_placement = false;
-    o.pinned.assign(static_cast<std::size_t>(g.view().op_count), 1);
+    o.pinned.assign(ts::to_size(g.view().op_count), 1);
     o.pinned[0] = 0;
     const search::proposal_space space(g.view(), on, o);
     const ts::strategy single = search::single_device(g.view());

@@ -28,7 +28,7 @@ struct two_layers : ts::sequential<ts::features<512>, wide, head, ts::cross_entr
 
 /// The place of a configuration that splits one loop over the first devices.
 std::size_t place_of(const search::optcnn_problem& p, int op, int loop, int degree) {
-    const auto& all = p.configurations[static_cast<std::size_t>(op)];
+    const auto& all = p.configurations[ts::to_size(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (all[i].shards() == degree && all[i].degree[loop] == degree && all[i].cuts[loop] < 0) {
             return i;

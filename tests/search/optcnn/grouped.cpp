@@ -25,22 +25,22 @@ TEST_CASE("groups: steps of an unrolled layer are of one kind, a cell is one blo
     for (const std::vector<int>& kind : groups.kinds) {
         counted += static_cast<int>(kind.size());
         for (int op : kind) {
-            const auto first = static_cast<std::size_t>(kind[0]);
-            ts::op_attributes own = g.ops[static_cast<std::size_t>(op)].attributes;
+            const auto first = ts::to_size(kind[0]);
+            ts::op_attributes own = g.ops[ts::to_size(op)].attributes;
             if (own.kind == ts::op_kind::slice) { // of the same extent, wherever it begins
                 auto slice = own.as<ts::op::slice_attributes>();
                 slice.begin = g.ops[first].attributes.as<ts::op::slice_attributes>().begin;
                 own.set(slice);
             }
             CHECK(own == g.ops[first].attributes);
-            CHECK(groups.block_of[static_cast<std::size_t>(op)] == groups.block_of[first]);
+            CHECK(groups.block_of[ts::to_size(op)] == groups.block_of[first]);
         }
     }
     CHECK(counted == g.view().op_count);
     std::set<int> with_weights; // words, two cells of two products each, logits
     for (int op = 0; op < g.view().op_count; ++op) {
-        if (!g.ops[static_cast<std::size_t>(op)].parameters.empty()) {
-            with_weights.insert(groups.block_of[static_cast<std::size_t>(op)]);
+        if (!g.ops[ts::to_size(op)].parameters.empty()) {
+            with_weights.insert(groups.block_of[ts::to_size(op)]);
         }
     }
     CHECK(with_weights.size() == 4);
@@ -48,7 +48,7 @@ TEST_CASE("groups: steps of an unrolled layer are of one kind, a cell is one blo
     CHECK(groups.kinds.size() < 30);
     const auto& words = groups.blocks[0]; // a table and the slices of its result, one for each step
     REQUIRE(words.size() == 5);
-    CHECK(groups.kind_of[static_cast<std::size_t>(words[1])] == groups.kind_of[static_cast<std::size_t>(words[4])]);
+    CHECK(groups.kind_of[ts::to_size(words[1])] == groups.kind_of[ts::to_size(words[4])]);
     const ts::graph chain = ts::describe<networks::lenet5>(8);
     const search::operator_groups alone = search::group_operators(chain.view());
     CHECK(alone.kinds.size() == chain.ops.size());
@@ -78,25 +78,25 @@ TEST_CASE("grouped problems: the cheapest choice is the cheapest of all that cho
         const search::additive_problem small = search::grouped(p, group_of, groups);
         REQUIRE(small.nodes() == groups);
         const auto found = search::eliminate_variables(small);
-        std::vector<search::choice_t> choice(static_cast<std::size_t>(groups), 0);
+        std::vector<search::choice_t> choice(ts::to_size(groups), 0);
         search::cost_t best = search::forbidden;
         while (true) {
             std::vector<search::choice_t> all;
             for (int group : group_of) {
-                all.push_back(choice[static_cast<std::size_t>(group)]);
+                all.push_back(choice[ts::to_size(group)]);
             }
             REQUIRE(small.cost(choice) == p.cost(all));
             best = std::min(best, p.cost(all));
             int v = 0;
-            while (v < groups && ++choice[static_cast<std::size_t>(v)] == small.configurations(v)) {
-                choice[static_cast<std::size_t>(v++)] = 0;
+            while (v < groups && ++choice[ts::to_size(v)] == small.configurations(v)) {
+                choice[ts::to_size(v++)] = 0;
             }
             if (v == groups) {
                 break;
             }
         }
         CHECK(found.cost == best);
-        const auto local = search::descend(small, std::vector<search::choice_t>(static_cast<std::size_t>(groups), 0));
+        const auto local = search::descend(small, std::vector<search::choice_t>(ts::to_size(groups), 0));
         CHECK(local.cost >= best);
         CHECK(local.cost == small.cost(local.choice));
         tried += groups < p.nodes() ? 1 : 0;
@@ -116,7 +116,7 @@ TEST_CASE("grouped OptCNN: a chain's equals OptCNN's; an unrolled network's step
     const search::operator_groups groups = search::group_operators(g.view());
     for (const std::vector<int>& kind : groups.kinds) {
         for (int op : kind) {
-            CHECK(found.best.ops[static_cast<std::size_t>(op)] == found.best.ops[static_cast<std::size_t>(kind[0])]);
+            CHECK(found.best.ops[ts::to_size(op)] == found.best.ops[ts::to_size(kind[0])]);
         }
     }
     CHECK(found.cost <= ts::cost::total_cost(g.view(), search::data_parallel(g.view(), 4), on));

@@ -64,8 +64,8 @@ int compare(const ts::cluster& on, const ts::graph& g, int pairs, test_support::
         std::vector<ts::configuration> some_writers;
         std::vector<ts::configuration> some_readers;
         for (int i = 0; i < pairs; ++i) {
-            some_writers.push_back(writers[static_cast<std::size_t>(pick(static_cast<int>(writers.size())))]);
-            some_readers.push_back(readers[static_cast<std::size_t>(pick(static_cast<int>(readers.size())))]);
+            some_writers.push_back(writers[ts::to_size(pick(static_cast<int>(writers.size())))]);
+            some_readers.push_back(readers[ts::to_size(pick(static_cast<int>(readers.size())))]);
             REQUIRE(written.add(from, from.output(), some_writers.back()));
             REQUIRE(needed.add(to, input, some_readers.back()));
         }

@@ -24,7 +24,7 @@ void check_same() {
     REQUIRE(Found::view().count == g.view().op_count);
     CHECK_NOTHROW(ts::require(g.view(), Found::view(), Found::devices));
     for (int op = 0; op < Found::view().count; ++op) {
-        CHECK(Found::view().ops[op] == s.ops[static_cast<std::size_t>(op)]);
+        CHECK(Found::view().ops[op] == s.ops[ts::to_size(op)]);
     }
     // In the additive model nothing that everybody knows is cheaper.
     const ts::machine on = ts::machines::p100_cluster(Found::devices);

@@ -42,13 +42,13 @@ additive_problem random_problem(std::mt19937& random, int nodes, int edges, int 
 
 /// Every choice, one after the other.
 ts::search::cost_t brute_force(const additive_problem& p) {
-    std::vector<ts::search::choice_t> choice(static_cast<std::size_t>(p.nodes()), 0);
+    std::vector<ts::search::choice_t> choice(ts::to_size(p.nodes()), 0);
     ts::search::cost_t best = ts::search::forbidden;
     while (true) {
         best = std::min(best, p.cost(choice));
         int v = p.nodes() - 1;
         for (; v >= 0; --v) {
-            auto& c = choice[static_cast<std::size_t>(v)];
+            auto& c = choice[ts::to_size(v)];
             if (++c < p.configurations(v)) {
                 break;
             }

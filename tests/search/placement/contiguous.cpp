@@ -17,7 +17,9 @@ sp::split_problem chain(int nodes, int accelerators, double cost) {
     p.accelerators = accelerators;
     for (int v = 0; v < nodes; ++v) {
         p.nodes.push_back({.id = v, .cpu_time = 10, .accelerator_time = 1, .size = 1, .output_cost = cost});
-        v > 0 ? p.edges.push_back({v - 1, v}) : void();
+        if (v > 0) {
+            p.edges.push_back({v - 1, v});
+        }
     }
     return p;
 }
@@ -68,7 +70,7 @@ TEST_CASE("loads are those that the paper defines, of any split") {
         }
         const std::vector<double> load = sp::loads(p, s);
         for (int d = 0; d < p.devices(); ++d) {
-            CHECK(load[static_cast<std::size_t>(d)] == doctest::Approx(load_of(p, s, d)));
+            CHECK(load[tessera::to_size(d)] == doctest::Approx(load_of(p, s, d)));
         }
     }
 }

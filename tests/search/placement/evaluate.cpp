@@ -14,7 +14,9 @@ sp::cost_graph chain(int nodes, index_t forward, index_t backward, index_t bytes
     g.name = "chain";
     for (int v = 0; v < nodes; ++v) {
         g.nodes.push_back({"n" + std::to_string(v), {{forward, backward}}, bytes, 0, 3, -1});
-        v > 0 ? g.edges.push_back({v - 1, v, bytes}) : void();
+        if (v > 0) {
+            g.edges.push_back({v - 1, v, bytes});
+        }
     }
     return g;
 }

@@ -20,24 +20,24 @@ double slowest(const sp::cost_graph& g, const sp::pipedream_options& o, const sp
         double sent = 0;
         bool any = false;
         for (int v = 0; v < g.count(); ++v) {
-            const sp::cost_node& n = g.nodes[static_cast<std::size_t>(v)];
-            const int own = stage[static_cast<std::size_t>(v)];
+            const sp::cost_node& n = g.nodes[tessera::to_size(v)];
+            const int own = stage[tessera::to_size(v)];
             any = any || own == s;
             c += own == s ? static_cast<double>(n.times[0].forward + n.times[0].backward) * 1e-9 : 0;
             w += own == s ? static_cast<double>(n.parameter_bytes) : 0;
             bool leaves = false;
             for (const sp::cost_edge& e : g.edges) {
-                if (stage[static_cast<std::size_t>(e.from)] > stage[static_cast<std::size_t>(e.to)]) {
+                if (stage[tessera::to_size(e.from)] > stage[tessera::to_size(e.to)]) {
                     return std::numeric_limits<double>::infinity();
                 }
-                leaves = leaves || (e.from == v && own < s && stage[static_cast<std::size_t>(e.to)] >= s);
+                leaves = leaves || (e.from == v && own < s && stage[tessera::to_size(e.to)] >= s);
             }
             sent += leaves ? static_cast<double>(n.output_bytes) : 0;
         }
         if (!any) {
             return std::numeric_limits<double>::infinity();
         }
-        const double m = replicas[static_cast<std::size_t>(s)];
+        const double m = replicas[tessera::to_size(s)];
         worst = std::max(worst, o.formula == sp::pipedream_formula::paper
                                     ? std::max(std::max(c, 2 * (m - 1) * w / b) / m, 2 * sent / b)
                                     : (c + 4 * (m - 1) * w / (b * m)) / m);
@@ -49,13 +49,15 @@ double try_all_plans(const sp::cost_graph& g, const sp::pipedream_options& o) {
     double best = std::numeric_limits<double>::infinity();
     for (int stages = 1; stages <= o.machines; ++stages) {
         std::vector<std::vector<int>> shares;
-        std::vector<int> r(static_cast<std::size_t>(stages), 1);
+        std::vector<int> r(tessera::to_size(stages), 1);
         for (bool more = true; more;) {
             int sum = 0;
             for (const int x : r) {
                 sum += x;
             }
-            sum <= o.machines && (o.replicate || sum == stages) ? shares.push_back(r) : void();
+            if (sum <= o.machines && (o.replicate || sum == stages)) {
+                shares.push_back(r);
+            }
             std::size_t i = 0;
             while (i < r.size() && ++r[i] > o.machines) {
                 r[i++] = 1;
@@ -110,7 +112,9 @@ TEST_CASE("layers with few parameters are replicated, a layer of parameters is a
     g.name = "convolutions and a large layer";
     for (int v = 0; v < 8; ++v) {
         g.nodes.push_back({"n" + std::to_string(v), {{1'000'000, 2'000'000}}, 1000, 1000, 0, -1});
-        v > 0 ? g.edges.push_back({v - 1, v, 1000}) : void();
+        if (v > 0) {
+            g.edges.push_back({v - 1, v, 1000});
+        }
     }
     g.nodes.back().parameter_bytes = 500'000'000;
     const sp::pipedream_plan plan = sp::plan_pipedream(g, {.machines = 8, .bytes_per_second = 1e9});

@@ -57,17 +57,17 @@ inline sp::cost_graph small_graph(std::mt19937& random, int nodes, int classes, 
         n.resident_bytes = below(random, 10);
         g.nodes.push_back(n);
     }
-    std::vector<int> names(static_cast<std::size_t>(nodes)); // edges need not lead from lower to higher numbers
+    std::vector<int> names(tessera::to_size(nodes)); // edges need not lead from lower to higher numbers
     for (int v = 0; v < nodes; ++v) {
-        names[static_cast<std::size_t>(v)] = v;
+        names[tessera::to_size(v)] = v;
     }
     std::shuffle(names.begin(), names.end(), random);
     for (int v = 0; v < nodes; ++v) {
         for (int w = v + 1; w < nodes; ++w) {
             if (below(random, 3) == 0) {
-                const int from = names[static_cast<std::size_t>(v)];
-                g.edges.push_back({from, names[static_cast<std::size_t>(w)],
-                                   std::max<index_t>(least, g.nodes[static_cast<std::size_t>(from)].output_bytes)});
+                const int from = names[tessera::to_size(v)];
+                g.edges.push_back({from, names[tessera::to_size(w)],
+                                   std::max<index_t>(least, g.nodes[tessera::to_size(from)].output_bytes)});
             }
         }
     }
@@ -89,18 +89,15 @@ public:
     slow_step(const sp::cost_graph& g, const tessera::cluster& on, const sp::assignment& where) : g_(g), on_(on) {
         const int n = g.count();
         const std::vector<int> rank = ranks();
-        const auto node = [&](int v) -> const sp::cost_node& { return g.nodes[static_cast<std::size_t>(v)]; };
-        const auto place = [&](int v) { return where[static_cast<std::size_t>(v)]; };
+        const auto node = [&](int v) -> const sp::cost_node& { return g.nodes[tessera::to_size(v)]; };
+        const auto place = [&](int v) { return where[tessera::to_size(v)]; };
         for (int v = 0; v < n; ++v) {
             const sp::task_time t =
-                node(v).times.size() == 1 ? node(v).times[0] : node(v).times[static_cast<std::size_t>(kind(place(v)))];
-            items_["f" + std::to_string(v)] = {rank[static_cast<std::size_t>(v)], t.forward, 0, {place(v)}, {}};
+                node(v).times.size() == 1 ? node(v).times[0] : node(v).times[tessera::to_size(kind(place(v)))];
+            items_["f" + std::to_string(v)] = {rank[tessera::to_size(v)], t.forward, 0, {place(v)}, {}};
             if (g.backward) {
-                items_["b" + std::to_string(v)] = {2 * n - 1 - rank[static_cast<std::size_t>(v)],
-                                                   t.backward,
-                                                   0,
-                                                   {place(v)},
-                                                   {"f" + std::to_string(v)}};
+                items_["b" + std::to_string(v)] = {
+                    2 * n - 1 - rank[tessera::to_size(v)], t.backward, 0, {place(v)}, {"f" + std::to_string(v)}};
             }
         }
         for (const sp::cost_edge& e : g.edges) {
@@ -108,11 +105,13 @@ public:
             const std::string writer = std::to_string(e.from);
             if (place(e.from) == place(e.to)) {
                 items_["f" + reader].after.push_back("f" + writer);
-                g.backward ? items_["b" + writer].after.push_back("b" + reader) : void();
+                if (g.backward) {
+                    items_["b" + writer].after.push_back("b" + reader);
+                }
                 continue;
             }
             const std::string copy = writer + "." + std::to_string(place(e.to));
-            const int number = rank[static_cast<std::size_t>(e.from)] * on.devices() + place(e.to);
+            const int number = rank[tessera::to_size(e.from)] * on.devices() + place(e.to);
             transfer("t" + copy, 2 * n + number, place(e.from), place(e.to), node(e.from).output_bytes);
             items_["t" + copy].after.push_back("f" + writer);
             items_["f" + reader].after.push_back("t" + copy);
@@ -143,18 +142,18 @@ private:
     };
 
     int kind(int device) const {
-        return on_.graph().components[static_cast<std::size_t>(device)].device_class; // devices come first
+        return on_.graph().components[tessera::to_size(device)].device_class; // devices come first
     }
     std::vector<int> ranks() const {
         std::vector<int> rank(g_.nodes.size(), -1);
         for (int next = 0; next < g_.count(); ++next) {
             for (int v = 0; v < g_.count(); ++v) {
-                bool free = rank[static_cast<std::size_t>(v)] < 0;
+                bool free = rank[tessera::to_size(v)] < 0;
                 for (const sp::cost_edge& e : g_.edges) {
-                    free = free && (e.to != v || rank[static_cast<std::size_t>(e.from)] >= 0);
+                    free = free && (e.to != v || rank[tessera::to_size(e.from)] >= 0);
                 }
                 if (free) {
-                    rank[static_cast<std::size_t>(v)] = next;
+                    rank[tessera::to_size(v)] = next;
                     break;
                 }
             }
@@ -184,7 +183,9 @@ private:
                     ready = b.start >= 0 && ready >= 0 && b.done <= now ? std::max(ready, b.done) : -1;
                 }
                 i.ready = ready;
-                i.start < 0 && ready >= 0 ? queue.push_back({{ready, i.number}, &i}) : void();
+                if (i.start < 0 && ready >= 0) {
+                    queue.push_back({{ready, i.number}, &i});
+                }
             }
             std::sort(queue.begin(), queue.end());
             std::map<int, bool> wanted;
@@ -213,7 +214,7 @@ private:
                 index_t sum = 0;
                 for (int v = 0; v < g_.count(); ++v) {
                     const std::string name = std::to_string(v);
-                    const bool here = where[static_cast<std::size_t>(v)] == d;
+                    const bool here = where[tessera::to_size(v)] == d;
                     const auto copy = items_.find("t" + name + "." + std::to_string(d));
                     if (!here && copy == items_.end()) {
                         continue;
@@ -225,13 +226,13 @@ private:
                         last = sends && !g_.backward ? std::max(last, i.done) : last;
                     }
                     for (const sp::cost_edge& e : g_.edges) {
-                        if (e.from == v && where[static_cast<std::size_t>(e.to)] == d) {
+                        if (e.from == v && where[tessera::to_size(e.to)] == d) {
                             const std::string reader = (g_.backward ? "b" : "f") + std::to_string(e.to);
                             last = std::max(last, items_.at(reader).done);
                         }
                     }
-                    sum += here ? g_.nodes[static_cast<std::size_t>(v)].resident_bytes : 0;
-                    sum += first.start <= now && now < last ? g_.nodes[static_cast<std::size_t>(v)].output_bytes : 0;
+                    sum += here ? g_.nodes[tessera::to_size(v)].resident_bytes : 0;
+                    sum += first.start <= now && now < last ? g_.nodes[tessera::to_size(v)].output_bytes : 0;
                 }
                 peak.back() = std::max(peak.back(), sum);
             }

@@ -48,26 +48,32 @@ inline sp::split_problem random_problem(std::mt19937& random, const problem_kind
     std::vector<std::pair<int, int>> between;
     for (int v = 0; v < forward; ++v) {
         for (int w = v + 1; w < forward; ++w) {
-            below(3) == 0 ? between.push_back({v, w}) : void();
+            if (below(3) == 0) {
+                between.push_back({v, w});
+            }
         }
     }
-    std::vector<int> mate(static_cast<std::size_t>(forward), -1);
+    std::vector<int> mate(tessera::to_size(forward), -1);
     for (int v = 0; kind.backward && v < forward; ++v) {
         if (below(4) != 0) {
-            mate[static_cast<std::size_t>(v)] = static_cast<int>(p.nodes.size());
+            mate[tessera::to_size(v)] = static_cast<int>(p.nodes.size());
             add(true);
-            p.nodes.back().group = p.nodes[static_cast<std::size_t>(v)].group;
+            p.nodes.back().group = p.nodes[tessera::to_size(v)].group;
         }
     }
     for (const auto& [v, w] : between) {
         p.edges.push_back({v, w});
-        const int a = mate[static_cast<std::size_t>(w)];
-        const int b = mate[static_cast<std::size_t>(v)];
-        a >= 0 && b >= 0 ? p.edges.push_back({a, b}) : void();
+        const int a = mate[tessera::to_size(w)];
+        const int b = mate[tessera::to_size(v)];
+        if (a >= 0 && b >= 0) {
+            p.edges.push_back({a, b});
+        }
     }
     for (int v = 0; v < forward; ++v) {
-        const int w = mate[static_cast<std::size_t>(v)];
-        w >= 0 && below(2) == 0 ? p.edges.push_back({v, w}) : void();
+        const int w = mate[tessera::to_size(v)];
+        if (w >= 0 && below(2) == 0) {
+            p.edges.push_back({v, w});
+        }
     }
     p.memory = below(2) == 0 ? 1e6 : 1 + total * (40 + below(80)) / (100 * p.accelerators);
     return p;
@@ -75,11 +81,12 @@ inline sp::split_problem random_problem(std::mt19937& random, const problem_kind
 
 /// Of the forward nodes' edges between devices none may lead back: some order of the devices has all of them forwards.
 inline bool is_pipeline(const sp::split_problem& p, const sp::split& s) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    std::vector<std::vector<char>> reach(at(p.devices()), std::vector<char>(at(p.devices()), 0));
+    std::vector<std::vector<char>> reach(tessera::to_size(p.devices()),
+                                         std::vector<char>(tessera::to_size(p.devices()), 0));
     for (const sp::split_edge& e : p.edges) {
-        if (!p.nodes[at(e.from)].backward && !p.nodes[at(e.to)].backward && s[at(e.from)] != s[at(e.to)]) {
-            reach[at(s[at(e.from)])][at(s[at(e.to)])] = 1;
+        if (!p.nodes[tessera::to_size(e.from)].backward && !p.nodes[tessera::to_size(e.to)].backward &&
+            s[tessera::to_size(e.from)] != s[tessera::to_size(e.to)]) {
+            reach[tessera::to_size(s[tessera::to_size(e.from)])][tessera::to_size(s[tessera::to_size(e.to)])] = 1;
         }
     }
     for (std::size_t k = 0; k < reach.size(); ++k) {
@@ -105,8 +112,8 @@ inline double load_of(const sp::split_problem& p, const sp::split& s, int device
         load += !inside ? 0 : p.is_cpu(device) ? p.nodes[v].cpu_time : p.nodes[v].accelerator_time;
         bool crosses = false;
         for (const sp::split_edge& e : p.edges) {
-            const bool reads = s[static_cast<std::size_t>(e.to)] == device;
-            crosses = crosses || (static_cast<std::size_t>(e.from) == v && inside != reads);
+            const bool reads = s[tessera::to_size(e.to)] == device;
+            crosses = crosses || (tessera::to_size(e.from) == v && inside != reads);
         }
         load += crosses && !p.is_cpu(device) ? p.nodes[v].output_cost : 0;
     }

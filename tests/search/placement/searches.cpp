@@ -38,7 +38,7 @@ sp::cost_graph any_graph(std::mt19937& random, int nodes, int classes) {
     for (sp::cost_node& n : g.nodes) {
         n.group = below(random, 3) == 0 ? below(random, 2) : -1;
         if (n.times.size() > 1 && below(random, 4) == 0) {
-            n.times[static_cast<std::size_t>(below(random, classes))] = {sp::unsupported, sp::unsupported};
+            n.times[tessera::to_size(below(random, classes))] = {sp::unsupported, sp::unsupported};
         }
     }
     return g;
@@ -85,7 +85,7 @@ TEST_CASE("no partial placement has a bound above the step of any placement that
         const tessera::index_t step = e.priced(where).step;
         CHECK(bounds.step(where) <= step);
         for (int k = 0; k < 8; ++k) {
-            where[static_cast<std::size_t>(below(random, 8))] = -1;
+            where[tessera::to_size(below(random, 8))] = -1;
             CHECK(bounds.step(where) <= step);
         }
     }
@@ -169,14 +169,16 @@ TEST_CASE("list scheduling uses all devices for work that is apart, and leaves f
 TEST_CASE("a cut of two cliques joined by one edge is that edge, and parts are balanced") {
     for (const int size : {5, 40, 300}) {
         sp::weighted_graph g;
-        g.weight.assign(static_cast<std::size_t>(2 * size), 1);
+        g.weight.assign(tessera::to_size(2 * size), 1);
         g.near.resize(g.weight.size());
         std::mt19937 random(3);
         for (int side = 0; side < 2; ++side) {
             for (int v = 0; v < size; ++v) {
                 for (int k = 0; k < 12; ++k) {
                     const int w = below(random, size);
-                    v != w ? g.join(2 * v + side, 2 * w + side, 1) : void(); // numbers tell nothing
+                    if (v != w) {
+                        g.join(2 * v + side, 2 * w + side, 1); // numbers tell nothing
+                    }
                 }
             }
         }
@@ -190,8 +192,12 @@ TEST_CASE("a cut of two cliques joined by one edge is that edge, and parts are b
     grid.weight.assign(576, 1);
     grid.near.resize(576);
     for (int v = 0; v < 576; ++v) {
-        v % 24 < 23 ? grid.join(v, v + 1, 1) : void();
-        v < 552 ? grid.join(v, v + 24, 1) : void();
+        if (v % 24 < 23) {
+            grid.join(v, v + 1, 1);
+        }
+        if (v < 552) {
+            grid.join(v, v + 24, 1);
+        }
     }
     const std::vector<int> part = sp::partition(grid, 4);
     CHECK(sp::cut_weight(grid, part) < 70);
@@ -208,11 +214,13 @@ TEST_CASE("chain groups never wait for each other in a circle, and are as few as
         const sp::grouping groups = sp::chain_groups(g, order, 1 + below(random, 10));
         sp::cost_graph contracted;
         contracted.name = "contracted";
-        contracted.nodes.assign(static_cast<std::size_t>(groups.count), {"group", {{1, 1}}, 0, 0, 0, -1});
+        contracted.nodes.assign(tessera::to_size(groups.count), {"group", {{1, 1}}, 0, 0, 0, -1});
         for (const sp::cost_edge& x : g.edges) {
-            const int a = groups.of[static_cast<std::size_t>(x.from)];
-            const int b = groups.of[static_cast<std::size_t>(x.to)];
-            a != b ? contracted.edges.push_back({a, b, 0}) : void();
+            const int a = groups.of[tessera::to_size(x.from)];
+            const int b = groups.of[tessera::to_size(x.to)];
+            if (a != b) {
+                contracted.edges.push_back({a, b, 0});
+            }
         }
         CHECK_NOTHROW((void)sp::graph_order{contracted});
     }
@@ -220,7 +228,9 @@ TEST_CASE("chain groups never wait for each other in a circle, and are as few as
     line.name = "line";
     for (int v = 0; v < 50; ++v) {
         line.nodes.push_back({"n", {{1, 1}}, 1, v % 5 == 0 ? 8 : 0, 0, -1});
-        v > 0 ? line.edges.push_back({v - 1, v, 1}) : void();
+        if (v > 0) {
+            line.edges.push_back({v - 1, v, 1});
+        }
     }
     CHECK(sp::chain_groups(line, sp::graph_order(line), 7).count == 7);
     CHECK(sp::colocated_groups(line, sp::graph_order(line)).count == 10); // one for every layer with parameters

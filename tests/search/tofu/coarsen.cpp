@@ -40,8 +40,8 @@ TEST_CASE("operators of a group have the same choices, and every operator is in 
     for (std::size_t k = 0; k < all.ops.size(); ++k) {
         const ts::description first = g.view().describe(all.ops[k][0]);
         for (const int op : all.ops[k]) {
-            ++seen[static_cast<std::size_t>(op)];
-            CHECK(all.group_of[static_cast<std::size_t>(op)] == static_cast<int>(k));
+            ++seen[ts::to_size(op)];
+            CHECK(all.group_of[ts::to_size(op)] == static_cast<int>(k));
             const ts::description d = g.view().describe(op);
             CHECK(search::works_by_element(d) == (all.elementwise[k] != 0));
             REQUIRE(d.loops.size() == first.loops.size());
@@ -58,7 +58,7 @@ TEST_CASE("operators of a group have the same choices, and every operator is in 
 TEST_CASE("element-wise operators: those without parameters and sums, of equal extents") {
     const ts::graph g = ts::describe<networks::alexnet>(8);
     for (int op = 0; op < g.view().op_count; ++op) {
-        const std::string name(g.ops[static_cast<std::size_t>(op)].name);
+        const std::string name(g.ops[ts::to_size(op)].name);
         const bool is = name == "relu" || name == "dropout" || name.find("dropout") != std::string::npos;
         CAPTURE(name);
         CHECK(search::works_by_element(g.view().describe(op)) == is);

@@ -62,10 +62,13 @@ public:
             }
             std::vector<int> alike;
             for (const int t : tensors_) {
-                grow_.tensors[t].extents == grow_.tensors[x].extents ? alike.push_back(t) : void();
+                if (grow_.tensors[t].extents == grow_.tensors[x].extents) {
+                    alike.push_back(t);
+                }
             }
             if (kind == 3 && alike.size() > 1) {
-                add(ts::op_attributes{.kind = ts::op_kind::add}, {x, alike[at(below(static_cast<int>(alike.size())))]});
+                add(ts::op_attributes{.kind = ts::op_kind::add},
+                    {x, alike[ts::to_size(below(static_cast<int>(alike.size())))]});
             } else {
                 add(ts::op_attributes{.kind = kind == 4 ? ts::op_kind::softmax : ts::op_kind::relu}, {x});
             }
@@ -79,7 +82,7 @@ public:
         std::vector<char> read(tensors_.size(), 0);
         for (int op = 0; op < grow_.op_count; ++op) {
             for (const int t : grow_.ops[op].inputs) {
-                read[at(t)] = 1;
+                read[ts::to_size(t)] = 1;
             }
         }
         for (std::size_t t = 0; t < read.size(); ++t) {
@@ -93,12 +96,11 @@ public:
     }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
     ts::index_t width() { return ts::index_t{8} << below(4); }
     int some() {
         const int n = static_cast<int>(tensors_.size());
-        return tensors_[at(std::max(below(n), below(n)))];
+        return tensors_[ts::to_size(std::max(below(n), below(n)))];
     }
     void add(const ts::op_attributes& a, const std::vector<int>& inputs) {
         const int made =

@@ -73,10 +73,10 @@ TEST_CASE("a configuration gives every device the part of its groups") {
         const ts::configuration c = search::configuration_of(d, history, steps, pool);
         REQUIRE(c.shards() == devices);
         listed += c.devices >= 0 ? 1 : 0;
-        std::vector<int> seen(static_cast<std::size_t>(devices), 0);
+        std::vector<int> seen(ts::to_size(devices), 0);
         for (int i = 0; i < devices; ++i) {
             const ts::shard s = ts::shard_at(c, pool.data(), d, i);
-            ++seen[static_cast<std::size_t>(s.device)];
+            ++seen[ts::to_size(s.device)];
             for (int l = 0; l < d.loops.size(); ++l) {
                 int place = 0; // of the device's part among those of the loop, step by step
                 int parts = 1;

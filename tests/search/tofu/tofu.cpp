@@ -113,12 +113,12 @@ TEST_CASE("each step is the best after those before it") {
             for (int i = 0; i < steps.count(); ++i) {
                 std::vector<std::vector<std::vector<int>>> offered;
                 for (int op = 0; op < g.view().op_count; ++op) { // a group of its own each, whose choices are its loops
-                    const std::vector<int>& own = r.histories[static_cast<std::size_t>(op)];
-                    const bool by_element = all.groups().elementwise[static_cast<std::size_t>(op)] != 0;
+                    const std::vector<int>& own = r.histories[ts::to_size(op)];
+                    const bool by_element = all.groups().elementwise[ts::to_size(op)] != 0;
                     CHECK((!by_element || own[0] == search::loop_of_choice(g.view().describe(op), true, own[0])));
                     offered.push_back(all.extended(op, {{own.begin(), own.begin() + i}}));
                 }
-                before += r.step_bytes[static_cast<std::size_t>(i)];
+                before += r.step_bytes[ts::to_size(i)];
                 CHECK(search::brute_force(all.problem_of(offered)).cost == before);
                 ++tried;
             }

@@ -20,7 +20,7 @@ bool is_chain(const ts::graph& g) {
     std::vector<int> readers(g.tensors.size(), 0);
     for (const ts::op_node& op : g.ops) {
         for (const int t : op.inputs) {
-            ++readers[static_cast<std::size_t>(t)];
+            ++readers[ts::to_size(t)];
         }
     }
     return *std::max_element(readers.begin(), readers.end()) <= 1;

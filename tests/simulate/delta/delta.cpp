@@ -165,15 +165,15 @@ TEST_CASE("least work: below what an operator's tasks take, and where memory is 
         for (int op = 0; op < g.op_count; ++op) {
             std::vector<index_t> bound(4, 0);
             for (const sim::device_work& x : least.of(ts::change_of(s, op), on)) {
-                bound[static_cast<std::size_t>(x.device)] += x.work;
+                bound[ts::to_size(x.device)] += x.work;
             }
             std::vector<index_t> takes(4, 0);
             std::vector<index_t> shards(4, 0);
             for (const ts::task& t : p.tasks) {
                 if (t.kind() == ts::task_kind::compute && t.op == op) {
-                    takes[static_cast<std::size_t>(t.device)] +=
+                    takes[ts::to_size(t.device)] +=
                         sim::task_times{}(g, g.describe(op), p.tiles, t, on.class_of(t.device));
-                    shards[static_cast<std::size_t>(t.device)] += t.what == ts::pass::forward ? 1 : 0;
+                    shards[ts::to_size(t.device)] += t.what == ts::pass::forward ? 1 : 0;
                 }
             }
             for (std::size_t d = 0; d < 4; ++d) {

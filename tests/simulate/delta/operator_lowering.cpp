@@ -58,7 +58,7 @@ TEST_CASE("operator lowering: what is rejected leaves nothing behind, not even a
     for (int i = 0; i < 400; ++i) {
         ts::strategy next = lowered.current();
         const int op = pick(g.op_count);
-        next.ops[static_cast<std::size_t>(op)] = {};
+        next.ops[ts::to_size(op)] = {};
         test_support::random_configuration(g, next, op, devices, 1 + pick(3), pick, seen);
         if (ts::check_strategy(g, next.view(), devices)) {
             continue;

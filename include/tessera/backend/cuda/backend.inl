@@ -40,11 +40,11 @@ TESSERA_INLINE void backend::bind(plan& p, const graph_view& g, const parameter_
 }
 
 TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_view&, const addresses& where) {
-    return program_at(where).prepare(index, p.tasks[static_cast<std::size_t>(index)].device);
+    return program_at(where).prepare(index, p.tasks[to_size(index)].device);
 }
 
 TESSERA_INLINE void backend::to_plain(const tile& t, const std::byte* from, float* to) const {
-    const auto bytes = static_cast<std::size_t>(t.elements * bytes_of(t.type));
+    const auto bytes = to_size(t.elements * bytes_of(t.type));
     if (!owns(t.device)) {
         numbers_of(t.type, from, t.elements, to);
         return;
@@ -59,12 +59,12 @@ TESSERA_INLINE void backend::to_plain(const tile& t, const std::byte* from, floa
 }
 
 TESSERA_INLINE void backend::read(int, const std::byte* from, index_t bytes, std::byte* to) const {
-    check(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(to, from, to_size(bytes), cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
 TESSERA_INLINE std::vector<row_leader> backend::leaders(const tile& t, const std::byte* from) {
     const kernel_launch k = leaders_launch(t);
-    std::vector<row_leader> found(static_cast<std::size_t>(k.blocks));
+    std::vector<row_leader> found(to_size(k.blocks));
     if (!found.empty()) {
         const device_tools& tools = tools_of(t.device);
         const current_gpu current(tools.gpu);
@@ -83,7 +83,7 @@ TESSERA_INLINE void backend::from_plain(const tile& t, const float* from, std::b
         store_numbers(t.type, from, t.elements, to);
         return;
     }
-    std::vector<std::byte> stored(static_cast<std::size_t>(t.elements * bytes_of(t.type)));
+    std::vector<std::byte> stored(to_size(t.elements * bytes_of(t.type)));
     store_numbers(t.type, from, t.elements, stored.data());
     const device_tools& tools = tools_of(t.device);
     const current_gpu current(tools.gpu);
@@ -111,7 +111,7 @@ TESSERA_INLINE void backend::require_room(const std::vector<index_t>& bytes) {
         for (int other = 0; other < count; ++other) {
             if (owns(other) && gpu_of(other) == gpu) {
                 is_first = is_first && other >= d;
-                wanted += bytes[static_cast<std::size_t>(other)];
+                wanted += bytes[to_size(other)];
                 devices += " " + std::to_string(other);
             }
         }
@@ -141,7 +141,7 @@ TESSERA_INLINE void backend::load(const plan& p, const graph_view& g, const addr
         setting.streams.push_back(!placed_.numbers.owns(stream.gpu) ? nullptr
                                   : stream.device < 0               ? nccl_stream(placed_.numbers.local(stream.gpu))
                                   : stream.side_stream              ? side_stream_of(stream.device)
-                                                       : tools_[static_cast<std::size_t>(stream.device)].stream);
+                                                                    : tools_[to_size(stream.device)].stream);
     }
     std::erase_if(programs_, [&](const auto& x) { return x->where() == &where; }); // of a plan that is gone
     programs_.push_back(std::make_unique<program>(std::move(list), where, std::move(setting), tools_, communicators_));
@@ -217,7 +217,7 @@ TESSERA_INLINE cost::profile backend::task_times(const plan& p, const graph_view
     call_timer timer(tools);
     cost::profile result;
     add_task_times(result, p, g, l, [&](int number) {
-        const call& c = l.calls[static_cast<std::size_t>(number)];
+        const call& c = l.calls[to_size(number)];
         const std::string key = key_of(c);
         if (times_.find(key) == 0) {
             times_.set(key, timer.time(p, g, c));
@@ -250,7 +250,7 @@ TESSERA_INLINE std::string backend::machine_name() const {
 }
 
 TESSERA_INLINE int backend::gpu_of(int device) const {
-    const auto d = static_cast<std::size_t>(device);
+    const auto d = to_size(device);
     if (group_ != nullptr) {
         return placed_.numbers.local(placed_.gpus[d]);
     }
@@ -264,7 +264,7 @@ TESSERA_INLINE int backend::gpu_of(int device) const {
 TESSERA_INLINE std::vector<int> backend::placement(int devices) const {
     std::vector<int> gpus = {};
     for (int d = 0; d < devices; ++d) {
-        gpus.push_back(group_ != nullptr ? placed_.gpus[static_cast<std::size_t>(d)] : gpu_of(d));
+        gpus.push_back(group_ != nullptr ? placed_.gpus[to_size(d)] : gpu_of(d));
     }
     return gpus;
 }
@@ -308,7 +308,7 @@ TESSERA_INLINE cudaStream_t backend::nccl_stream(int gpu) {
 }
 
 TESSERA_INLINE cudaStream_t backend::side_stream_of(int device) {
-    device_state& d = *devices_[static_cast<std::size_t>(device)];
+    device_state& d = *devices_[to_size(device)];
     if (d.side_stream.get() == nullptr) {
         const current_gpu current(gpu_of(device));
         d.side_stream = make_stream(true); // others wait for what it does
@@ -319,7 +319,7 @@ TESSERA_INLINE cudaStream_t backend::side_stream_of(int device) {
 
 TESSERA_INLINE const device_tools& backend::tools_of(int device) {
     make_devices(device + 1);
-    return tools_[static_cast<std::size_t>(device)];
+    return tools_[to_size(device)];
 }
 
 TESSERA_INLINE void backend::make_devices(int count) {

@@ -23,7 +23,6 @@ public:
     void run();
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     bool is_far(int source, int device) const;
 
     /// Copies on several GPUs that add up the same parts, one from each of them, come one after the other: an

@@ -61,7 +61,7 @@ TESSERA_INLINE void binder::run() {
 }
 
 TESSERA_INLINE bool binder::is_far(int source, int device) const {
-    const int from = p_.tiles[at(source)].device;
+    const int from = p_.tiles[to_size(source)].device;
     return from >= 0 && where_.gpu(from) != where_.gpu(device);
 }
 
@@ -92,7 +92,7 @@ TESSERA_INLINE bool binder::place_shared_sum(std::vector<task>& old, std::size_t
 }
 
 TESSERA_INLINE int binder::add_part(int source, const box& region, int device) {
-    tile x = p_.tiles[at(source)];
+    tile x = p_.tiles[to_size(source)];
     x.origin = x.origin >= 0 ? x.origin : source;
     x.region = region;
     x.device = device;
@@ -117,7 +117,7 @@ TESSERA_INLINE void binder::add_copy(const task& like, int device, int source, i
     t.device = device;
     t.reads = {source};
     t.writes = {target};
-    t.mutable_copy().segments = {{source, p_.tiles[at(target)].region, true}};
+    t.mutable_copy().segments = {{source, p_.tiles[to_size(target)].region, true}};
     p_.tasks.push_back(std::move(t));
 }
 
@@ -127,12 +127,12 @@ TESSERA_INLINE void binder::bring_sources(task& t) {
         if (!is_far(s.source, t.device)) {
             continue;
         }
-        if (!(p_.tiles[at(s.source)].region == s.region)) {
-            const int packed = add_part(s.source, s.region, p_.tiles[at(s.source)].device);
-            add_copy(t, p_.tiles[at(packed)].device, s.source, packed);
+        if (!(p_.tiles[to_size(s.source)].region == s.region)) {
+            const int packed = add_part(s.source, s.region, p_.tiles[to_size(s.source)].device);
+            add_copy(t, p_.tiles[to_size(packed)].device, s.source, packed);
             s.source = packed;
         }
-        if (!(alone && p_.tiles[at(t.writes[0])].region == s.region)) {
+        if (!(alone && p_.tiles[to_size(t.writes[0])].region == s.region)) {
             const int arrived = add_part(s.source, s.region, t.device);
             add_copy(t, t.device, s.source, arrived);
             s.source = arrived;
@@ -157,7 +157,7 @@ TESSERA_INLINE void binder::bring_norms(task& t, std::vector<int>& norms) {
             own = source == n && device == t.device ? tile_number : own;
         }
         if (own < 0) {
-            own = add_part(n, p_.tiles[at(n)].region, t.device);
+            own = add_part(n, p_.tiles[to_size(n)].region, t.device);
             add_copy(t, t.device, n, own);
             norms_.push_back({n, t.device, own});
         }

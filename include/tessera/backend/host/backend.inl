@@ -25,7 +25,7 @@ TESSERA_INLINE void backend::bind(plan& p, const graph_view& g, const parameter_
 }
 
 TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
-    const task& t = p.tasks[static_cast<std::size_t>(index)];
+    const task& t = p.tasks[to_size(index)];
     owned<job> made;
     switch (t.kind()) {
     case task_kind::compute:
@@ -84,16 +84,16 @@ TESSERA_INLINE owned<job> backend::make_compute(const plan& p, const task& t, co
     for (int o = 0; o < max_operands; ++o) {
         if (t.compute().value[o] >= 0) {
             b.call.value[o].data = where[t.compute().value[o]];
-            b.how.value[o] = p.tiles[static_cast<std::size_t>(t.compute().value[o])].format;
+            b.how.value[o] = p.tiles[to_size(t.compute().value[o])].format;
         }
         if (t.compute().gradient[o] >= 0) {
             b.call.gradient[o].data = where[t.compute().gradient[o]];
-            b.how.gradient[o] = p.tiles[static_cast<std::size_t>(t.compute().gradient[o])].format;
+            b.how.gradient[o] = p.tiles[to_size(t.compute().gradient[o])].format;
         }
     }
     if (t.scratch >= 0) {
         b.scratch = where[t.scratch];
-        b.how.scratch = p.tiles[static_cast<std::size_t>(t.scratch)].bytes;
+        b.how.scratch = p.tiles[to_size(t.scratch)].bytes;
     }
     b.workspace = t.compute().workspace >= 0 ? where[t.compute().workspace] : nullptr;
     if (t.what == pass::update) {
@@ -103,8 +103,8 @@ TESSERA_INLINE owned<job> backend::make_compute(const plan& p, const task& t, co
 }
 
 TESSERA_INLINE owned<job> backend::make_reorder(const plan& p, const task& t, const addresses& where) {
-    const tile& a = p.tiles[static_cast<std::size_t>(t.reads[0])];
-    const tile& b = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    const tile& a = p.tiles[to_size(t.reads[0])];
+    const tile& b = p.tiles[to_size(t.writes[0])];
     return detail::make_reorder(formats_, {a.format, b.format, a.region.extents()}, where[t.reads[0]],
                                 where[t.writes[0]], t.scratch >= 0 ? where[t.scratch] : nullptr, stream(where));
 }
@@ -113,7 +113,7 @@ TESSERA_INLINE void backend::convert(const tile& t, const void* from, void* to, 
     const shape s = t.region.extents();
     const std::ptrdiff_t length = t.region.rank > 0 ? static_cast<std::ptrdiff_t>(s.volume() / s[0]) : 1;
     if (t.format == format::plain) {
-        std::memcpy(to, from, static_cast<std::size_t>(t.slices > 1 ? t.elements : s.volume()) * sizeof(float));
+        std::memcpy(to, from, to_size(t.slices > 1 ? t.elements : s.volume()) * sizeof(float));
     } else if (t.format == format::samples16) {
         const auto* x = static_cast<const float*>(from);
         auto* y = static_cast<float*>(to);

@@ -17,8 +17,7 @@ public:
     void run(const decisions& d);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    tile& tile_at(int t) { return p_.tiles[at(t)]; }
+    tile& tile_at(int t) { return p_.tiles[to_size(t)]; }
 
     void set_size(int t);
 

@@ -256,9 +256,9 @@ TESSERA_INLINE void binder::rewrite_update(task& t) {
     std::size_t read = 0;
     std::size_t write = 0;
     for (const task_parameter& x : t.params().parts) {
-        rewrite_update(t, read, at(x.reads), write, at(x.writes), x.state);
-        read = at(x.reads);
-        write = at(x.writes);
+        rewrite_update(t, read, to_size(x.reads), write, to_size(x.writes), x.state);
+        read = to_size(x.reads);
+        write = to_size(x.writes);
     }
 }
 

@@ -35,7 +35,7 @@ TESSERA_INLINE tensor_desc format_table::desc(int f, const shape& s) const {
         break;
     }
     const locked lock(mutex_);
-    return known_.at(static_cast<std::size_t>(f - format::opaque));
+    return known_.at(to_size(f - format::opaque));
 }
 
 TESSERA_INLINE index_t format_table::bytes(int f, const shape& s, element type) const {

@@ -9,12 +9,12 @@ namespace tessera::host::detail {
 
 TESSERA_INLINE copy_job::copy_job(const plan& p, const task& t, const addresses& where)
     : how_(t.copy().reduce), clear_(t.copy().clear) {
-    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    const tile& target = p.tiles[to_size(t.writes[0])];
     to_ = where[t.writes[0]];
     type_ = target.type;
-    bytes_ = static_cast<std::size_t>(target.bytes);
+    bytes_ = to_size(target.bytes);
     for (const copy_segment& s : t.copy().segments) {
-        const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
+        const tile& source = p.tiles[to_size(s.source)];
         box_copy b(s.region, source.region, target.region);
         if (target.format != format::plain) {
             b = box_copy();
@@ -45,7 +45,7 @@ TESSERA_INLINE bool copy_job::sums_rows() {
     const float* sources[most]{};
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const part& s = parts_[i];
-        if (static_cast<std::size_t>(s.what.row) * sizeof(float) != bytes_ || s.input >= 0) {
+        if (to_size(s.what.row) * sizeof(float) != bytes_ || s.input >= 0) {
             return false;
         }
         sources[i] = reinterpret_cast<const float*>(s.from) + s.what.from_start;
@@ -91,19 +91,19 @@ TESSERA_INLINE kernels::formulas::update_numbers<float> numbers_of_step(const up
 TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addresses& where, const update_rule& update)
     : how_(update), reduces_(t.kind() == task_kind::reduce), scale_(t.params().scale) {
     const bool takes_norms = t.kind() == task_kind::norm;
-    const tile& target = p.tiles[static_cast<std::size_t>(takes_norms ? t.reads[0] : t.writes[0])];
+    const tile& target = p.tiles[to_size(takes_norms ? t.reads[0] : t.writes[0])];
     slice_ = target.slices > 1 ? even_part(target.region.volume(), t.params().slices, t.params().slice)
                                : slice_of(target, t);
     region_ = target.region;
     counted_ = t.params().counted_elsewhere;
     for (int r : t.reads) {
-        const tile& x = p.tiles[static_cast<std::size_t>(r)];
+        const tile& x = p.tiles[to_size(r)];
         if (x.kind == tile_kind::parameter_gradient) {
             gradients_.push_back(reinterpret_cast<const float*>(where[r]) + slice_of(x, t).begin);
         }
     }
     for (int w : t.writes) {
-        const tile& x = p.tiles[static_cast<std::size_t>(w)];
+        const tile& x = p.tiles[to_size(w)];
         if (x.kind != tile_kind::scalar) {
             targets_.push_back(reinterpret_cast<float*>(where[w]) + slice_of(x, t).begin);
             elements_ = slice_of(x, t).size();
@@ -117,7 +117,7 @@ TESSERA_INLINE update_job::update_job(const plan& p, const task& t, const addres
         layer_norms_.push_back(reinterpret_cast<double*>(where[n]));
     }
     for (int n : t.params().norms) {
-        norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[static_cast<std::size_t>(n)].tensor});
+        norms_.push_back({reinterpret_cast<double*>(where[n]), p.tiles[to_size(n)].tensor});
     }
     spans_.push_back({t.params().parameter, elements_});
     state_ = t.params().state >= 0 ? reinterpret_cast<float*>(where[t.params().state]) : nullptr;
@@ -218,7 +218,7 @@ TESSERA_INLINE kernels::update_arrays update_job::arrays() const {
 TESSERA_INLINE void update_job::lose_spans(const run_state& run, const kernels::update_step_numbers& step) const {
     index_t begin = 0;
     for (const span& x : spans_) { // several keep one state at most: see join()
-        const auto n = static_cast<std::size_t>(x.elements);
+        const auto n = to_size(x.elements);
         std::vector<float> weights(targets_[0] + begin, targets_[0] + begin + n);
         std::vector<float> states(state_ != nullptr ? n : 0);
         std::copy_n(state_ != nullptr ? state_ + begin : nullptr, states.size(), states.begin());
@@ -270,7 +270,7 @@ TESSERA_INLINE double update_job::squares_not_counted() const {
 }
 
 TESSERA_INLINE kernels::update_squares update_job::squares_not_counted(const run_state& run, float factor) const {
-    const auto n = static_cast<std::size_t>(elements_);
+    const auto n = to_size(elements_);
     std::vector<float> gradient(n);
     float* const to = gradient.data();
     kernels::sum_arrays(gradients_.data(), static_cast<int>(gradients_.size()), &to, 1, static_cast<std::ptrdiff_t>(n));

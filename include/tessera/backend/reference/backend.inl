@@ -18,7 +18,7 @@ TESSERA_INLINE void backend::from_plain(const tile& t, const float* from, std::b
 }
 
 TESSERA_INLINE runnable backend::prepare(const plan& p, int index, const graph_view& g, const addresses& where) {
-    const task& t = p.tasks[static_cast<std::size_t>(index)];
+    const task& t = p.tasks[to_size(index)];
     switch (t.kind()) {
     case task_kind::compute:
         return prepare_compute(p, t, g, where);
@@ -108,13 +108,13 @@ TESSERA_INLINE void backend::add_rounded(compute_job& j, const plan& p, const ta
     for (int o = 0; o < j.d.operands.size(); ++o) {
         const int value = t.compute().value[o];
         const int gradient = t.compute().gradient[o];
-        if (value >= 0 && p.tiles[static_cast<std::size_t>(value)].type == element::bf16) {
+        if (value >= 0 && p.tiles[to_size(value)].type == element::bf16) {
             j.rounded.add(j.call.value[o], true, writes(value));
         } else if (value >= 0 && j.d.operands[o].kind == operand_kind::parameter && j.row->rounds_parameters &&
                    j.call.attributes.math == precision::bf16) {
             j.rounded.add(j.call.value[o], false, false);
         }
-        if (gradient >= 0 && p.tiles[static_cast<std::size_t>(gradient)].type == element::bf16) {
+        if (gradient >= 0 && p.tiles[to_size(gradient)].type == element::bf16) {
             j.rounded.add(j.call.gradient[o], true, writes(gradient));
         }
     }
@@ -122,14 +122,14 @@ TESSERA_INLINE void backend::add_rounded(compute_job& j, const plan& p, const ta
 
 TESSERA_INLINE runnable backend::prepare_copy(const plan& p, const task& t, const addresses& where) {
     copy_job& j = keep(&prepared::copies, where);
-    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    const tile& target = p.tiles[to_size(t.writes[0])];
     j.to = where[t.writes[0]];
     j.bytes = target.elements * bytes_of(target.type);
     j.type = target.type;
     j.clear = t.copy().clear;
     j.how = t.copy().reduce;
     for (const copy_segment& s : t.copy().segments) {
-        const tile& source = p.tiles[static_cast<std::size_t>(s.source)];
+        const tile& source = p.tiles[to_size(s.source)];
         j.boxes.emplace_back(s.region, source.region, target.region);
         j.from.push_back(where[s.source]);
         j.input.push_back(source.device < 0 ? source.tensor : -1);
@@ -138,7 +138,7 @@ TESSERA_INLINE runnable backend::prepare_copy(const plan& p, const task& t, cons
     return {[](void* job, const run_state& run) {
                 const auto& u = *static_cast<copy_job*>(job);
                 if (u.clear) {
-                    std::memset(u.to, 0, static_cast<std::size_t>(u.bytes));
+                    std::memset(u.to, 0, to_size(u.bytes));
                 }
                 for (std::size_t i = 0; i < u.boxes.size(); ++i) {
                     if (u.input[i] >= 0) {
@@ -169,23 +169,22 @@ TESSERA_INLINE runnable backend::prepare_update(const plan& p, const task& t, co
 TESSERA_INLINE void backend::fill(update_job& j, const plan& p, const task& t, const addresses& where) const {
     const bool norm = t.kind() == task_kind::norm;
     const int weights = norm ? t.reads[0] : t.writes[0];
-    const tile& target = p.tiles[static_cast<std::size_t>(weights)];
+    const tile& target = p.tiles[to_size(weights)];
     j.region = target.region;
     j.first = target.slices > 1 ? even_part(target.region.volume(), t.params().slices, t.params().slice).begin
                                 : slice_of(target, t).begin;
-    j.sum.resize(static_cast<std::size_t>(slice_of(target, t).size()));
+    j.sum.resize(to_size(slice_of(target, t).size()));
     j.scale = t.params().scale;
     j.reduce_only = t.kind() == task_kind::reduce;
     j.counted = t.params().counted_elsewhere;
     for (int r : t.reads) {
-        if (p.tiles[static_cast<std::size_t>(r)].kind == tile_kind::parameter_gradient) {
-            j.gradients.push_back(reinterpret_cast<const float*>(where[r]) +
-                                  slice_of(p.tiles[static_cast<std::size_t>(r)], t).begin);
+        if (p.tiles[to_size(r)].kind == tile_kind::parameter_gradient) {
+            j.gradients.push_back(reinterpret_cast<const float*>(where[r]) + slice_of(p.tiles[to_size(r)], t).begin);
         }
     }
     for (int n : t.params().norms) {
         j.norms.push_back(reinterpret_cast<double*>(where[n]));
-        j.normed.push_back(p.tiles[static_cast<std::size_t>(n)].tensor);
+        j.normed.push_back(p.tiles[to_size(n)].tensor);
     }
     for (int n : t.params().layer_norms) {
         j.layer_norms.push_back(reinterpret_cast<double*>(where[n]));
@@ -195,9 +194,8 @@ TESSERA_INLINE void backend::fill(update_job& j, const plan& p, const task& t, c
     }
     j.parameter = t.params().parameter;
     for (int w : t.writes) {
-        if (p.tiles[static_cast<std::size_t>(w)].kind != tile_kind::scalar) {
-            j.weights.push_back(reinterpret_cast<float*>(where[w]) +
-                                slice_of(p.tiles[static_cast<std::size_t>(w)], t).begin);
+        if (p.tiles[to_size(w)].kind != tile_kind::scalar) {
+            j.weights.push_back(reinterpret_cast<float*>(where[w]) + slice_of(p.tiles[to_size(w)], t).begin);
         }
     }
     j.state = t.params().state >= 0 ? reinterpret_cast<float*>(where[t.params().state]) : nullptr;
@@ -280,7 +278,7 @@ TESSERA_INLINE void backend::step(update_job& u, const run_state& run) {
         trust = trust_of(u.how, all);
     }
     const std::span<float> weights(u.weights[0], n);
-    const std::span<float> states(u.state, static_cast<std::size_t>(u.how.state_count()) * n);
+    const std::span<float> states(u.state, to_size(u.how.state_count()) * n);
     if (!update<float>(u.how, run, factor, weights, std::span<const float>(u.sum), states, trust)) {
         lose(run, u.parameter);
     }

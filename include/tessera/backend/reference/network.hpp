@@ -88,8 +88,8 @@ private:
 template <class T>
 void network::assign(int tensor, std::span<const T> from) {
     check_input(tensor, from.size(), false);
-    values[static_cast<std::size_t>(tensor)].assign(from.begin(), from.end());
-    round_stored(tensor, values[static_cast<std::size_t>(tensor)]);
+    values[to_size(tensor)].assign(from.begin(), from.end());
+    round_stored(tensor, values[to_size(tensor)]);
 }
 
 } // namespace tessera::reference

@@ -8,7 +8,7 @@
 namespace tessera::reference {
 
 TESSERA_INLINE network::network(const graph_view& g) : graph_(g) {
-    const auto size = [](const shape& s) { return static_cast<std::size_t>(s.volume()); };
+    const auto size = [](const shape& s) { return to_size(s.volume()); };
     for (int t = 0; t < g.tensor_count; ++t) {
         const bool integers = g.tensors[t].type == element::i32;
         values.emplace_back(integers ? 0 : size(g.tensors[t].extents));
@@ -21,12 +21,12 @@ TESSERA_INLINE network::network(const graph_view& g) : graph_(g) {
     for (int i = 0; i < g.op_count; ++i) {
         descriptions_.push_back(g.describe(i));
         const description& d = descriptions_.back();
-        intermediates_.emplace_back(static_cast<std::size_t>(d.operands.size()));
-        intermediate_gradients_.emplace_back(static_cast<std::size_t>(d.operands.size()));
+        intermediates_.emplace_back(to_size(d.operands.size()));
+        intermediate_gradients_.emplace_back(to_size(d.operands.size()));
         for (int o = 0; o < d.operands.size(); ++o) {
             if (d.operands[o].kind == operand_kind::intermediate) {
-                intermediates_.back()[static_cast<std::size_t>(o)].resize(size(d.operands[o].extents));
-                intermediate_gradients_.back()[static_cast<std::size_t>(o)].resize(size(d.operands[o].extents));
+                intermediates_.back()[to_size(o)].resize(size(d.operands[o].extents));
+                intermediate_gradients_.back()[to_size(o)].resize(size(d.operands[o].extents));
             }
         }
     }
@@ -36,7 +36,7 @@ TESSERA_INLINE network::network(const graph_view& g) : graph_(g) {
 TESSERA_INLINE void network::initialize(std::uint64_t seed) {
     const network_paths paths = paths_of(graph_);
     for (int p = 0; p < graph_.parameter_count; ++p) {
-        std::vector<double>& to = parameters[static_cast<std::size_t>(p)];
+        std::vector<double>& to = parameters[to_size(p)];
         std::vector<float> start(to.size());
         tessera::initialize(graph_.parameters[p], paths.parameter(p), seed, start);
         to.assign(start.begin(), start.end());
@@ -56,7 +56,7 @@ TESSERA_INLINE void network::check_input(int tensor, std::size_t count, bool int
                     (integers ? "labels" : "numbers"));
     }
     const index_t needed = graph_.tensors[tensor].extents.volume();
-    if (count != static_cast<std::size_t>(needed)) {
+    if (count != to_size(needed)) {
         throw error("tessera: input " + std::string(graph_.tensors[tensor].name) + " got " + std::to_string(count) +
                     " elements and needs " + std::to_string(needed));
     }
@@ -77,8 +77,8 @@ TESSERA_INLINE void network::round_parameters() {
         if (rounds_parameters(graph_.ops[i].attributes)) {
             rounded_.resize(parameters.size());
             for (int p : graph_.ops[i].parameters) {
-                std::vector<double>& to = rounded_[static_cast<std::size_t>(p)];
-                to = parameters[static_cast<std::size_t>(p)];
+                std::vector<double>& to = rounded_[to_size(p)];
+                to = parameters[to_size(p)];
                 for (double& x : to) {
                     x = round_to_bf16(x);
                 }
@@ -103,13 +103,13 @@ TESSERA_INLINE void network::set(int tensor, std::span<const std::int32_t> from)
             }
         }
     }
-    labels[static_cast<std::size_t>(tensor)].assign(from.begin(), from.end());
+    labels[to_size(tensor)].assign(from.begin(), from.end());
 }
 
 /// The whole operator as one shard.
 TESSERA_INLINE compute_call network::make_call(int op, pass what, const run_state& run) {
     const op_node& node = graph_.ops[op];
-    const description& d = descriptions_[static_cast<std::size_t>(op)];
+    const description& d = descriptions_[to_size(op)];
     compute_call call;
     call.d = &d;
     call.attributes = node.attributes;
@@ -127,16 +127,16 @@ TESSERA_INLINE compute_call network::make_call(int op, pass what, const run_stat
     }
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
-        const auto at = static_cast<std::size_t>(o);
+        const auto at = to_size(o);
         tile_view value{nullptr, whole(x.extents)};
         if (x.kind == operand_kind::parameter || x.kind == operand_kind::state) {
-            const auto p = static_cast<std::size_t>(node.parameters[x.slot]);
+            const auto p = to_size(node.parameters[x.slot]);
             value.data = rounds_parameters(node.attributes) ? rounded_[p].data() : parameters[p].data();
         } else if (x.kind == operand_kind::intermediate) {
-            value.data = intermediates_[static_cast<std::size_t>(op)][at].data();
-            call.gradient[o] = {intermediate_gradients_[static_cast<std::size_t>(op)][at].data(), value.region};
+            value.data = intermediates_[to_size(op)][at].data();
+            call.gradient[o] = {intermediate_gradients_[to_size(op)][at].data(), value.region};
         } else {
-            const auto t = static_cast<std::size_t>(x.kind == operand_kind::output ? node.output : node.inputs[x.slot]);
+            const auto t = to_size(x.kind == operand_kind::output ? node.output : node.inputs[x.slot]);
             value.data = x.type == element::i32 ? static_cast<void*>(labels[t].data()) : values[t].data();
         }
         call.value[o] = value;
@@ -156,7 +156,7 @@ TESSERA_INLINE void network::forward(pass what, const run_state& run) {
         if (groups.empty()) {
             compute<double>(call);
         }
-        round_stored(graph_.ops[i].output, values[static_cast<std::size_t>(graph_.ops[i].output)]);
+        round_stored(graph_.ops[i].output, values[to_size(graph_.ops[i].output)]);
     }
 }
 
@@ -164,7 +164,7 @@ TESSERA_INLINE double network::loss() const {
     double total = 0;
     for (int i = 0; i < graph_.op_count; ++i) {
         if (graph_.is_loss(i)) {
-            const std::vector<double>& rows = values[static_cast<std::size_t>(graph_.ops[i].output)];
+            const std::vector<double>& rows = values[to_size(graph_.ops[i].output)];
             double sum = 0;
             for (const double row : rows) {
                 sum += row;
@@ -178,8 +178,8 @@ TESSERA_INLINE double network::loss() const {
 
 TESSERA_INLINE void network::add_gradients(int op, const run_state& run) {
     const op_node& node = graph_.ops[op];
-    const description& d = descriptions_[static_cast<std::size_t>(op)];
-    std::vector<double>& dy = tensor_gradients_[static_cast<std::size_t>(node.output)];
+    const description& d = descriptions_[to_size(op)];
+    std::vector<double>& dy = tensor_gradients_[to_size(node.output)];
     if (dy.empty() && !graph_.is_loss(op)) {
         return; // no loss depends on it
     }
@@ -198,8 +198,8 @@ TESSERA_INLINE void network::add_gradients(int op, const run_state& run) {
 
 TESSERA_INLINE void network::add_gradients(int op, compute_call call) {
     const op_node& node = graph_.ops[op];
-    const description& d = descriptions_[static_cast<std::size_t>(op)];
-    std::vector<std::vector<double>> contributions(static_cast<std::size_t>(d.operands.size()));
+    const description& d = descriptions_[to_size(op)];
+    std::vector<std::vector<double>> contributions(to_size(d.operands.size()));
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
         const bool needed = x.kind != operand_kind::input || graph_.tensors[node.inputs[x.slot]].producer >= 0;
@@ -208,24 +208,23 @@ TESSERA_INLINE void network::add_gradients(int op, compute_call call) {
         }
         call.emits |= bit(o);
         if (x.kind != operand_kind::intermediate) {
-            std::vector<double>& c = contributions[static_cast<std::size_t>(o)];
-            c.resize(static_cast<std::size_t>(x.extents.volume()));
+            std::vector<double>& c = contributions[to_size(o)];
+            c.resize(to_size(x.extents.volume()));
             call.gradient[o] = {c.data(), whole(x.extents)};
         }
     }
     compute<double>(call);
     for (int o = 0; o < d.operands.size(); ++o) {
         const operand& x = d.operands[o];
-        const std::vector<double>& c = contributions[static_cast<std::size_t>(o)];
+        const std::vector<double>& c = contributions[to_size(o)];
         if (c.empty()) {
             continue;
         }
         if (x.kind != operand_kind::input) {
-            reached_[static_cast<std::size_t>(node.parameters[x.slot])] = 1;
+            reached_[to_size(node.parameters[x.slot])] = 1;
         }
-        std::vector<double>& sum = x.kind == operand_kind::input
-                                       ? tensor_gradients_[static_cast<std::size_t>(node.inputs[x.slot])]
-                                       : gradients[static_cast<std::size_t>(node.parameters[x.slot])];
+        std::vector<double>& sum = x.kind == operand_kind::input ? tensor_gradients_[to_size(node.inputs[x.slot])]
+                                                                 : gradients[to_size(node.parameters[x.slot])];
         sum.resize(c.size());
         for (std::size_t i = 0; i < c.size(); ++i) {
             sum[i] += c[i];
@@ -238,16 +237,15 @@ TESSERA_INLINE void network::add_gradients(int op, compute_call call) {
 
 TESSERA_INLINE void network::prepare_gradients() {
     tensor_gradients_.assign(values.size(), {});
-    statistics_.assign(static_cast<std::size_t>(graph_.op_count), {});
-    counted_.assign(static_cast<std::size_t>(graph_.op_count), 0);
+    statistics_.assign(to_size(graph_.op_count), {});
+    counted_.assign(to_size(graph_.op_count), 0);
     for (auto& kind : apart_) {
-        kind.assign(static_cast<std::size_t>(graph_.op_count), {});
+        kind.assign(to_size(graph_.op_count), {});
     }
     reached_.assign(parameters.size(), 0);
     for (int p = 0; p < graph_.parameter_count; ++p) {
         const bool is_state = graph_.parameters[p].state;
-        gradients[static_cast<std::size_t>(p)].assign(is_state ? 0 : parameters[static_cast<std::size_t>(p)].size(),
-                                                      0.0);
+        gradients[to_size(p)].assign(is_state ? 0 : parameters[to_size(p)].size(), 0.0);
     }
 }
 
@@ -276,21 +274,20 @@ TESSERA_INLINE double network::evaluate(const run_state& run) {
 TESSERA_INLINE double network::train_step(const run_state& run, const optimizer& how) {
     const double loss = differentiate(run);
     for (int i = 0; i < graph_.op_count; ++i) {
-        const description& d = descriptions_[static_cast<std::size_t>(i)];
+        const description& d = descriptions_[to_size(i)];
         if (d.has_running_state()) {
             compute_call call = make_call(i, pass::forward, run);
-            call.value[d.find_operand(operand_kind::intermediate)].data =
-                statistics_[static_cast<std::size_t>(i)].data();
+            call.value[d.find_operand(operand_kind::intermediate)].data = statistics_[to_size(i)].data();
             const shape& x = d.operands[d.find_operand(operand_kind::input)].extents;
             update_running<double>(call.value[d.find_operand(operand_kind::intermediate)],
                                    call.value[d.find_operand(operand_kind::state, 2)],
-                                   x.volume() / x[0] / x[1] * counted_[static_cast<std::size_t>(i)],
+                                   x.volume() / x[0] / x[1] * counted_[to_size(i)],
                                    momentum_of(graph_.ops[i].attributes));
         }
     }
     for (std::size_t p = 0; p < parameters.size(); ++p) {
         if (states_[p].empty() && how.state_count() > 0) {
-            states_[p].resize(parameters[p].size() * static_cast<std::size_t>(how.own_state_count()));
+            states_[p].resize(parameters[p].size() * to_size(how.own_state_count()));
             if (how.average != 0) {
                 states_[p].insert(states_[p].end(), parameters[p].begin(), parameters[p].end());
             }
@@ -298,7 +295,7 @@ TESSERA_INLINE double network::train_step(const run_state& run, const optimizer&
     }
     double squares = 0;
     for (int p = 0; p < graph_.parameter_count; ++p) {
-        for (const double g : gradients[static_cast<std::size_t>(p)]) {
+        for (const double g : gradients[to_size(p)]) {
             squares += graph_.parameters[p].trained ? g * g : 0;
         }
     }
@@ -306,7 +303,7 @@ TESSERA_INLINE double network::train_step(const run_state& run, const optimizer&
     unscaled.loss_scale = 1;
     const double factor = clip_factor(unscaled, std::sqrt(squares));
     for (int p = 0; p < graph_.parameter_count; ++p) {
-        const auto at = static_cast<std::size_t>(p);
+        const auto at = to_size(p);
         if (graph_.parameters[p].trained && reached_[at] != 0) {
             const update_rule rule = rule_for(how, graph_, p);
             double trust = 1;

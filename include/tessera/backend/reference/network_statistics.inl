@@ -9,7 +9,7 @@ inline std::vector<network::replica> network::groups_of(int op) const {
     const index_t batch = graph_.tensors[0].extents[0];
     const interval own = micro_batch_ < 0 ? interval{0, batch} : even_part(batch, micro_batches, micro_batch_);
     std::vector<replica> result;
-    for (const replica& x : replicas.empty() ? std::vector<replica>{} : replicas[static_cast<std::size_t>(op)]) {
+    for (const replica& x : replicas.empty() ? std::vector<replica>{} : replicas[to_size(op)]) {
         if (own.contains(x.samples) && !x.samples.empty()) {
             result.push_back(x);
         }
@@ -18,11 +18,11 @@ inline std::vector<network::replica> network::groups_of(int op) const {
 }
 
 inline std::vector<double>& network::statistics_of(int op, bool gradient, std::size_t group) {
-    const auto at = static_cast<std::size_t>(op);
+    const auto at = to_size(op);
     const int o = descriptions_[at].find_operand(operand_kind::intermediate);
     auto& all = apart_[gradient ? 1 : 0][at];
     all.resize(all.size() > group ? all.size() : group + 1);
-    all[group].resize(static_cast<std::size_t>(descriptions_[at].operands[o].extents.volume()));
+    all[group].resize(to_size(descriptions_[at].operands[o].extents.volume()));
     return all[group];
 }
 
@@ -37,7 +37,7 @@ inline void network::restrict_to(compute_call& call, const interval& samples, st
 
 inline void network::add_statistics() {
     for (int i = 0; i < graph_.op_count; ++i) {
-        const auto at = static_cast<std::size_t>(i);
+        const auto at = to_size(i);
         if (!descriptions_[at].has_running_state()) {
             continue;
         }
@@ -51,7 +51,7 @@ inline void network::add_statistics() {
         };
         const std::vector<replica> groups = groups_of(i);
         if (groups.empty()) {
-            add(intermediates_[at][static_cast<std::size_t>(o)],
+            add(intermediates_[at][to_size(o)],
                 even_part(graph_.tensors[0].extents[0], micro_batches, micro_batch_).size());
         }
         for (std::size_t k = 0; k < groups.size(); ++k) {

@@ -12,8 +12,7 @@ TESSERA_INLINE bool rounds_parameters(const op_attributes& a) {
 }
 
 TESSERA_INLINE void rounded_operands::add(tile_view& view, bool is_stored, bool writes) {
-    operands_.push_back(
-        {view.data, std::vector<float>(static_cast<std::size_t>(view.region.volume())), is_stored, writes});
+    operands_.push_back({view.data, std::vector<float>(to_size(view.region.volume())), is_stored, writes});
     view.data = operands_.back().numbers.data();
 }
 

@@ -32,8 +32,8 @@ struct bound {
 /// Consecutive points of the innermost loop: operand j's elements are at at[j], at[j] + step[j], ...
 template <int Count>
 struct run {
-    index_t at[static_cast<std::size_t>(Count)]{};
-    index_t step[static_cast<std::size_t>(Count)]{};
+    index_t at[to_size(Count)]{};
+    index_t step[to_size(Count)]{};
     index_t count = 0;
     index_t point[max_loops]{}; ///< the loops at the first point
 };
@@ -43,7 +43,7 @@ struct run {
 /// other.
 template <int Count>
 struct walker {
-    cursor cursors[static_cast<std::size_t>(Count)];
+    cursor cursors[to_size(Count)];
     int order[max_loops]{};
     int depth = 0;
     const interval* ranges = nullptr;
@@ -51,7 +51,7 @@ struct walker {
     run<Count> current;
 
     walker(const description& d, std::uint32_t loops, const interval* loop_ranges, std::uint32_t inside,
-           const cursor (&where)[static_cast<std::size_t>(Count)])
+           const cursor (&where)[to_size(Count)])
         : ranges(loop_ranges) {
         for (int j = 0; j < Count; ++j) {
             cursors[j] = where[j];

@@ -19,7 +19,7 @@ TESSERA_INLINE program builder::make() {
     }
     for (int op = 0; op < g_.op_count; ++op) {
         if (s_.ops[op].recompute) {
-            out_.recomputes[at(stage_of(op))] = 1;
+            out_.recomputes[to_size(stage_of(op))] = 1;
         }
         bring_inputs(op);
         hand_over_inputs(op);
@@ -47,7 +47,7 @@ TESSERA_INLINE shard_text builder::text_of_shard(int op, const task& t, int numb
     s.first_part = t.compute().first_part;
     s.samples = t.compute().samples > 0 ? t.compute().samples : out_.batch / out_.micro_batches;
     s.micro_batches = out_.micro_batches;
-    s.name = names_[at(op)];
+    s.name = names_[to_size(op)];
     s.number = number;
     s.out = numbered(s.name, number);
     for (int o = 0; o < s.d->operands.size(); ++o) {
@@ -79,32 +79,32 @@ TESSERA_INLINE void builder::add_operator(int op, shard_text& s, int rank, int o
     std::string why = "it cannot be written";
     const std::string text = row_of(s.attributes()).line(s, why);
     text.empty() ? refuse(op, why) : add_lines(stage_of(op), rank, text);
-    values_[at(stage_of(op))][output] = g_.facts(op).view ? s.out : stored(stage_of(op), rank, s.out, output);
+    values_[to_size(stage_of(op))][output] = g_.facts(op).view ? s.out : stored(stage_of(op), rank, s.out, output);
 }
 
 TESSERA_INLINE void builder::view_lines(int op) {
-    std::vector<int> counts(at(out_.ranks), 0);
-    for (const int v : tables_.views[at(op)]) {
+    std::vector<int> counts(to_size(out_.ranks), 0);
+    for (const int v : tables_.views[to_size(op)]) {
         const tile& made = tile_at(v);
         task t; // of which a view has none
         t.device = made.device;
         const int input = in_.desc(op).find_operand(operand_kind::input, 0);
         t.mutable_compute().value[input] = made.alias;
         t.mutable_compute().value[in_.desc(op).output()] = v;
-        shard_text s = text_of_shard(op, t, counts[at(made.device)]++);
+        shard_text s = text_of_shard(op, t, counts[to_size(made.device)]++);
         add_operator(op, s, made.device, v);
     }
 }
 
 TESSERA_INLINE void builder::compute_lines(int op) {
     const description& d = in_.desc(op);
-    const std::vector<int>& all = tables_.computes[at(op)];
-    if (!all.empty() && plan_.tasks[at(all[0])].compute().last_nest + 1 == d.nests.size() &&
-        plan_.tasks[at(all[0])].compute().first_nest == 0) {
-        std::vector<int> counts(at(out_.ranks), 0);
+    const std::vector<int>& all = tables_.computes[to_size(op)];
+    if (!all.empty() && plan_.tasks[to_size(all[0])].compute().last_nest + 1 == d.nests.size() &&
+        plan_.tasks[to_size(all[0])].compute().first_nest == 0) {
+        std::vector<int> counts(to_size(out_.ranks), 0);
         for (const int c : all) {
-            const task& t = plan_.tasks[at(c)];
-            shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
+            const task& t = plan_.tasks[to_size(c)];
+            shard_text s = text_of_shard(op, t, counts[to_size(t.device)]++);
             take_state(op, t, s);
             add_dropout(op, t, s);
             add_operator(op, s, t.device, t.compute().value[d.output()]);
@@ -123,7 +123,7 @@ TESSERA_INLINE void builder::compute_lines(int op) {
 TESSERA_INLINE void builder::take_state(int op, const task& t, shard_text& s) {
     const int running = s.d->running_state();
     if (running >= 0 && (t.compute().samples == 0 || is_first_replica(op, t))) {
-        s.value[at(running)] = state_text(op, running, t);
+        s.value[to_size(running)] = state_text(op, running, t);
     }
 }
 
@@ -150,14 +150,14 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
     const int stage = stage_of(op);
     const int made = d.nests[k].write;
     const bool last = k + 1 == d.nests.size();
-    std::vector<int> counts(at(out_.ranks), 0);
+    std::vector<int> counts(to_size(out_.ranks), 0);
     std::vector<piece> pieces;
-    for (const int c : tables_.computes[at(op)]) {
-        const task& t = plan_.tasks[at(c)];
+    for (const int c : tables_.computes[to_size(op)]) {
+        const task& t = plan_.tasks[to_size(c)];
         if (t.compute().first_nest != k) {
             continue;
         }
-        shard_text s = text_of_shard(op, t, counts[at(t.device)]++);
+        shard_text s = text_of_shard(op, t, counts[to_size(t.device)]++);
         if (last) {
             take_state(op, t, s);
         }
@@ -165,7 +165,7 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
         std::string why;
         const std::string line = joined({name, " = ", row_of(s.attributes()).nest(s, k, why)});
         why.empty() ? add_lines(stage, t.device, line) : refuse(op, why);
-        values_[at(stage)][t.compute().value[made]] =
+        values_[to_size(stage)][t.compute().value[made]] =
             last ? stored(stage, t.device, name, t.compute().value[made]) : name;
         pieces.push_back({tile_at(t.compute().value[made]).region, t.device, tile_at(t.compute().value[made]).summand,
                           t.compute().value[made]});
@@ -179,13 +179,13 @@ TESSERA_INLINE void builder::exchange_intermediates(int op, int k, const std::ve
     const description& d = in_.desc(op);
     const int made = d.nests[k].write;
     exchange_table x;
-    x.name = names_[at(op)] + ".nest" + std::to_string(k);
+    x.name = names_[to_size(op)] + ".nest" + std::to_string(k);
     x.from_stage = x.to_stage = stage_of(op);
     x.largest = d.nests[k].reduce == reducer::max;
     x.differentiable =
         (d.operands[made].differentiable || g_.is_loss(op)) && !x.largest && carries_gradient(g_.ops[op].output);
-    for (const int c : tables_.computes[at(op)]) {
-        const task& t = plan_.tasks[at(c)];
+    for (const int c : tables_.computes[to_size(op)]) {
+        const task& t = plan_.tasks[to_size(c)];
         const int needed = t.compute().value[made];
         if (t.compute().first_nest <= k || needed < 0 || !value(x.to_stage, needed).empty()) {
             continue;
@@ -202,7 +202,7 @@ TESSERA_INLINE void builder::exchange_intermediates(int op, int k, const std::ve
             }
         }
         for (const segment& seg : copy_recipe_for(own, tile_at(needed).region, t.device, t.device).segments) {
-            const piece& from = own[at(seg.source)];
+            const piece& from = own[to_size(seg.source)];
             x.moves.push_back({place(x.sources, {from.device, from.region, from.tile}), to, seg.region});
         }
     }
@@ -244,8 +244,8 @@ TESSERA_INLINE void builder::refuse_clipping() {
 TESSERA_INLINE void builder::add_buckets() {
     if (s_.sync == nullptr || s_.sync->messages.empty()) {
         for (int p = g_.parameter_count - 1; p >= 0; --p) { // the last layers' are ready first
-            if (out_.parameters[at(p)].trained) {
-                out_.buckets.push_back({to_text(exchange::sliced), 0, {{out_.parameters[at(p)].name, 0, 1}}});
+            if (out_.parameters[to_size(p)].trained) {
+                out_.buckets.push_back({to_text(exchange::sliced), 0, {{out_.parameters[to_size(p)].name, 0, 1}}});
             }
         }
         return;
@@ -261,7 +261,7 @@ TESSERA_INLINE void builder::add_buckets() {
     for (const message* m : order) {
         bucket_table b{to_text(m->method), m->server, {}};
         for (const gradient_slice& x : m->slices) {
-            b.parts.push_back({out_.parameters[at(x.parameter)].name, x.slice, x.slices});
+            b.parts.push_back({out_.parameters[to_size(x.parameter)].name, x.slice, x.slices});
         }
         out_.buckets.push_back(std::move(b));
     }
@@ -285,8 +285,8 @@ TESSERA_INLINE void builder::add_gathers() {
     out_.gathers.resize(out_.stages.size());
     for (int op = 0; op < g_.op_count; ++op) {
         for (const int p : g_.ops[op].parameters) {
-            std::vector<std::string>& names = out_.gathers[at(stage_of(op))];
-            const parameter_table& x = out_.parameters[at(p)];
+            std::vector<std::string>& names = out_.gathers[to_size(stage_of(op))];
+            const parameter_table& x = out_.parameters[to_size(p)];
             if (x.trained && std::find(names.begin(), names.end(), x.name) == names.end()) {
                 names.push_back(x.name);
             }

@@ -16,7 +16,7 @@ public:
 protected:
     static int place(std::vector<located_tile>& list, const located_tile& x);
 
-    bool carries_gradient(int tensor) const { return in_.needs_gradient[at(tensor)] != 0; }
+    bool carries_gradient(int tensor) const { return in_.needs_gradient[to_size(tensor)] != 0; }
 
     /// What a shard reads of other ranks' shards: the plan's copies before an operator.
     void bring_inputs(int op);

@@ -19,8 +19,8 @@ TESSERA_INLINE int exchanges::place(std::vector<located_tile>& list, const locat
 
 TESSERA_INLINE void exchanges::bring_inputs(int op) {
     std::vector<std::pair<int, exchange_table>> found; // by tensor
-    for (const int c : tables_.copies[at(op)]) {
-        const task& t = plan_.tasks[at(c)];
+    for (const int c : tables_.copies[to_size(op)]) {
+        const task& t = plan_.tasks[to_size(c)];
         const int target = t.writes[0];
         if (tile_at(target).kind != tile_kind::activation) {
             continue;
@@ -55,7 +55,7 @@ TESSERA_INLINE exchange_table exchanges::start_exchange(int op, int tensor) {
     while (g_.ops[op].inputs[slot] != tensor) {
         ++slot;
     }
-    x.name = names_[at(op)] + (g_.ops[op].inputs.size() > 1 ? ".in" + std::to_string(slot) : ".in");
+    x.name = names_[to_size(op)] + (g_.ops[op].inputs.size() > 1 ? ".in" + std::to_string(slot) : ".in");
     const int producer = g_.tensors[tensor].producer;
     x.from_stage = producer < 0 ? stage_of(op) : stage_of(producer);
     x.to_stage = stage_of(op);
@@ -94,10 +94,10 @@ TESSERA_INLINE std::vector<int> exchanges::read_tiles(int op, int slot) {
         }
     };
     const int o = in_.desc(op).find_operand(operand_kind::input, slot);
-    for (const int c : tables_.computes[at(op)]) {
-        add(plan_.tasks[at(c)].compute().value[o]);
+    for (const int c : tables_.computes[to_size(op)]) {
+        add(plan_.tasks[to_size(c)].compute().value[o]);
     }
-    for (const int v : tables_.views[at(op)]) {
+    for (const int v : tables_.views[to_size(op)]) {
         add(tile_at(v).alias);
     }
     return all;
@@ -109,8 +109,8 @@ TESSERA_INLINE bool exchanges::slice_lines(const exchange_table& x) {
     }
     std::vector<std::string> texts(x.targets.size());
     for (const box_move& m : x.moves) {
-        const box& whole = x.sources[at(m.from)].region;
-        const box& kept = x.targets[at(m.to)].region;
+        const box& whole = x.sources[to_size(m.from)].region;
+        const box& kept = x.targets[to_size(m.to)].region;
         if (!(m.region == kept)) {
             return false;
         }
@@ -121,15 +121,15 @@ TESSERA_INLINE bool exchanges::slice_lines(const exchange_table& x) {
                                                  : std::to_string(kept.dim[d].begin - whole.dim[d].begin) + ":" +
                                                        std::to_string(kept.dim[d].end - whole.dim[d].begin));
         }
-        texts[at(m.to)] = value(x.from_stage, x.sources[at(m.from)].tile) + "[" + slices + "]";
+        texts[to_size(m.to)] = value(x.from_stage, x.sources[to_size(m.from)].tile) + "[" + slices + "]";
     }
     const std::string base = free_.next(x.name);
-    std::vector<int> counts(at(out_.ranks), 0);
+    std::vector<int> counts(to_size(out_.ranks), 0);
     for (std::size_t i = 0; i < texts.size(); ++i) {
         const located_tile& t = x.targets[i];
-        const std::string name = numbered(base, counts[at(t.rank)]++);
+        const std::string name = numbered(base, counts[to_size(t.rank)]++);
         add_lines(x.to_stage, t.rank, name + " = " + texts[i]);
-        values_[at(x.to_stage)][t.tile] = name;
+        values_[to_size(x.to_stage)][t.tile] = name;
     }
     return true;
 }
@@ -152,7 +152,7 @@ TESSERA_INLINE void exchanges::emit(exchange_table x) {
             if (t.rank == rank) {
                 const std::string name = numbered(base, count);
                 made += (count > 0 ? ", " : "") + name;
-                values_[at(x.to_stage)][t.tile] = name;
+                values_[to_size(x.to_stage)][t.tile] = name;
                 ++count;
             }
         }
@@ -177,7 +177,7 @@ TESSERA_INLINE void exchanges::emit(exchange_table x) {
         }
         for (const located_tile& t : x.targets) { // inputs are rounded on the way, and sums when they are stored
             if (t.rank == rank && (x.kind == "take" || x.moves.size() > x.targets.size())) {
-                std::string& made_here = values_[at(x.to_stage)][t.tile];
+                std::string& made_here = values_[to_size(x.to_stage)][t.tile];
                 made_here = stored(x.to_stage, rank, made_here, t.tile);
             }
         }

@@ -24,8 +24,7 @@ class places {
 protected:
     places(const graph_view& g, const strategy_view& s, int devices, const optimizer& update);
 
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    const tile& tile_at(int t) const { return plan_.tiles[at(t)]; }
+    const tile& tile_at(int t) const { return plan_.tiles[to_size(t)]; }
     int stage_of(int op) const { return s_.schedule != nullptr ? s_.ops[op].stage : 0; }
     void add_lines(int stage, int rank, const std::string& text);
     std::string value(int stage, int tile) const;

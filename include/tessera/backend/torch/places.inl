@@ -36,9 +36,9 @@ TESSERA_INLINE places::places(const graph_view& g, const strategy_view& s, int d
         stages = std::max(stages, stage_of(op) + 1);
         names_.push_back(free_.next(paths_.op(op)));
     }
-    out_.stages.resize(at(stages));
-    out_.recomputes.assign(at(stages), 0);
-    values_.resize(at(stages));
+    out_.stages.resize(to_size(stages));
+    out_.recomputes.assign(to_size(stages), 0);
+    values_.resize(to_size(stages));
     tables_ = tile_tables(plan_, g);
     add_parameters();
 }
@@ -46,14 +46,14 @@ TESSERA_INLINE places::places(const graph_view& g, const strategy_view& s, int d
 TESSERA_INLINE void places::add_lines(int stage, int rank, const std::string& text) {
     for (std::size_t from = 0; from <= text.size();) {
         const std::size_t end = std::min(text.find('\n', from), text.size());
-        out_.stages[at(stage)][rank].push_back(text.substr(from, end - from));
+        out_.stages[to_size(stage)][rank].push_back(text.substr(from, end - from));
         from = end + 1;
     }
 }
 
 TESSERA_INLINE std::string places::value(int stage, int tile) const {
-    const auto found = values_[at(stage)].find(tile);
-    return found == values_[at(stage)].end() ? std::string() : found->second;
+    const auto found = values_[to_size(stage)].find(tile);
+    return found == values_[to_size(stage)].end() ? std::string() : found->second;
 }
 
 TESSERA_INLINE std::string places::stored(int stage, int rank, const std::string& name, int tile) {
@@ -78,13 +78,13 @@ TESSERA_INLINE void places::add_parameters() {
     }
     for (int t = 0; t < static_cast<int>(plan_.tiles.size()); ++t) {
         if (tile_at(t).kind == tile_kind::parameter) {
-            out_.parameters[at(tile_at(t).tensor)].homes.push_back({tile_at(t).device, tile_at(t).region, t});
+            out_.parameters[to_size(tile_at(t).tensor)].homes.push_back({tile_at(t).device, tile_at(t).region, t});
         }
     }
 }
 
 TESSERA_INLINE std::string places::parameter_text(int tile) const {
-    const parameter_table& p = out_.parameters[at(tile_at(tile).tensor)];
+    const parameter_table& p = out_.parameters[to_size(tile_at(tile).tensor)];
     int number = 0;
     for (const located_tile& h : p.homes) {
         if (h.tile == tile) {
@@ -98,7 +98,7 @@ TESSERA_INLINE std::string places::parameter_text(int tile) const {
 TESSERA_INLINE std::string places::state_text(int op, int which, const task& t) {
     const box own = region(in_.desc(op), which, t.compute().ranges);
     const int parameter = g_.ops[op].parameters[in_.desc(op).operands[which].slot];
-    for (const located_tile& h : out_.parameters[at(parameter)].homes) {
+    for (const located_tile& h : out_.parameters[to_size(parameter)].homes) {
         if (h.rank == t.device && h.region == own && followed_.insert(h.tile).second) {
             return parameter_text(h.tile);
         }

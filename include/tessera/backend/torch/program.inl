@@ -10,8 +10,7 @@ namespace tessera::torch {
 TESSERA_INLINE bool exchange_table::moves_between_ranks() const {
     bool any = false;
     for (const box_move& m : moves) {
-        any = any || (kind != "take" &&
-                      sources[static_cast<std::size_t>(m.from)].rank != targets[static_cast<std::size_t>(m.to)].rank);
+        any = any || (kind != "take" && sources[to_size(m.from)].rank != targets[to_size(m.to)].rank);
     }
     return any;
 }

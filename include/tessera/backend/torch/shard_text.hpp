@@ -35,18 +35,16 @@ struct shard_text {
         return attributes().template as<Own>();
     }
     int operand_of(operand_kind kind, int slot = 0) const { return d->find_operand(kind, slot); }
-    const std::string& input(int slot = 0) const { return value[at(operand_of(operand_kind::input, slot))]; }
-    const box& input_region(int slot = 0) const { return region[at(operand_of(operand_kind::input, slot))]; }
+    const std::string& input(int slot = 0) const { return value[to_size(operand_of(operand_kind::input, slot))]; }
+    const box& input_region(int slot = 0) const { return region[to_size(operand_of(operand_kind::input, slot))]; }
     const shape& input_extents(int slot = 0) const;
-    const box& output_region() const { return region[at(d->output())]; }
+    const box& output_region() const { return region[to_size(d->output())]; }
     const shape& output_extents() const { return d->operands[d->output()].extents; }
     /// The local part of a parameter; "None" where the shard has none of it, or another shard adds it.
     std::string parameter(int slot) const;
     interval range(loop_name loop) const;
     /// An intermediate as nests after the one that makes it see it.
-    std::string intermediate(int slot) const { return value[at(operand_of(operand_kind::intermediate, slot))]; }
-
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+    std::string intermediate(int slot) const { return value[to_size(operand_of(operand_kind::intermediate, slot))]; }
 };
 
 /// What an operator's shard is in PyTorch.

@@ -13,7 +13,7 @@ TESSERA_INLINE const shape& shard_text::input_extents(int slot) const {
 
 TESSERA_INLINE std::string shard_text::parameter(int slot) const {
     const int o = operand_of(operand_kind::parameter, slot);
-    return o < 0 || (d->operands[o].additive && !first_part) ? "None" : value[at(o)];
+    return o < 0 || (d->operands[o].additive && !first_part) ? "None" : value[to_size(o)];
 }
 
 TESSERA_INLINE interval shard_text::range(loop_name loop) const {

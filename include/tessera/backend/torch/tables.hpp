@@ -21,7 +21,7 @@ struct tile_tables {
     tile_tables(const plan& p, const graph_view& g);
 
 private:
-    static std::size_t size(const graph_view& g) { return static_cast<std::size_t>(g.op_count); }
+    static std::size_t size(const graph_view& g) { return to_size(g.op_count); }
 };
 
 /// The dimension along which regions differ while the others are the same; -1: none, or several.

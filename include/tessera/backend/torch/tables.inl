@@ -10,21 +10,21 @@ namespace tessera::torch::detail {
 TESSERA_INLINE tile_tables::tile_tables(const plan& p, const graph_view& g)
     : copies(size(g)), computes(size(g)), views(size(g)) {
     for (int i = 0; i < static_cast<int>(p.tasks.size()); ++i) {
-        const task& t = p.tasks[static_cast<std::size_t>(i)];
+        const task& t = p.tasks[to_size(i)];
         if (t.micro_batch != 0 || t.what != pass::forward) {
             continue;
         }
         auto& list = t.kind() == task_kind::copy ? copies : computes;
         if (t.kind() == task_kind::copy || t.kind() == task_kind::compute) {
-            list[static_cast<std::size_t>(t.op)].push_back(i);
+            list[to_size(t.op)].push_back(i);
         }
     }
     for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
-        const tile& t = p.tiles[static_cast<std::size_t>(i)];
+        const tile& t = p.tiles[to_size(i)];
         const bool is_view = t.kind == tile_kind::activation && t.alias >= 0 && t.micro_batch == 0;
         const int op = is_view ? g.tensors[t.tensor].producer : -1;
         if (op >= 0 && g.facts(op).view) {
-            views[static_cast<std::size_t>(op)].push_back(i);
+            views[to_size(op)].push_back(i);
         }
     }
 }

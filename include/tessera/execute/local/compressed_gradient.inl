@@ -10,8 +10,7 @@ namespace tessera {
 TESSERA_INLINE gradient_compression::gradient_compression(const plan& p, const task& t, const addresses& where)
     : how_(p.compress), gradient_(reinterpret_cast<const float*>(where[t.reads[0]])),
       residual_(reinterpret_cast<float*>(where[t.params().state])), words_(where[t.writes[0]]),
-      room_(t.scratch >= 0 ? where[t.scratch] : nullptr),
-      elements_(p.tiles[static_cast<std::size_t>(t.params().state)].elements) {}
+      room_(t.scratch >= 0 ? where[t.scratch] : nullptr), elements_(p.tiles[to_size(t.params().state)].elements) {}
 
 TESSERA_INLINE void gradient_compression::run() {
     codes::compress(how_, gradient_, residual_, elements_, words_, reinterpret_cast<std::int32_t*>(room_));
@@ -20,9 +19,8 @@ TESSERA_INLINE void gradient_compression::run() {
 TESSERA_INLINE gradient_decompression::gradient_decompression(const plan& p, const task& t, const addresses& where)
     : how_(p.compress) {
     for_each_part(t, [&](const task& one) {
-        sums_.push_back({reinterpret_cast<float*>(where[one.writes[0]]),
-                         p.tiles[static_cast<std::size_t>(one.writes[0])].region.volume(),
-                         {}});
+        sums_.push_back(
+            {reinterpret_cast<float*>(where[one.writes[0]]), p.tiles[to_size(one.writes[0])].region.volume(), {}});
         for (const int r : one.reads) {
             sums_.back().from.push_back(where[r]);
         }
@@ -31,7 +29,7 @@ TESSERA_INLINE gradient_decompression::gradient_decompression(const plan& p, con
 
 TESSERA_INLINE void gradient_decompression::run() {
     for (const sum& s : sums_) {
-        std::memset(s.to, 0, static_cast<std::size_t>(s.elements) * sizeof(float));
+        std::memset(s.to, 0, to_size(s.elements) * sizeof(float));
         for (const std::byte* words : s.from) {
             codes::add_decompressed(how_, words, s.to, s.elements);
         }

@@ -65,7 +65,7 @@ struct box_copy {
     void apply(const T* from, T* to, bool overwrite, reducer combine) const {
         for_each_row([&](index_t f, index_t t) {
             if (overwrite) {
-                std::memcpy(to + t, from + f, static_cast<std::size_t>(row) * sizeof(T));
+                std::memcpy(to + t, from + f, to_size(row) * sizeof(T));
             } else if (combine == reducer::max) {
                 for (index_t i = 0; i < row; ++i) {
                     const T x = from[f + i]; // NaN is larger than everything

@@ -39,7 +39,7 @@ TESSERA_INLINE void box_copy::apply_input(const void* from, void* to, element ty
 
 TESSERA_INLINE void numbers_of(element type, const std::byte* from, index_t count, float* to) {
     if (type != element::bf16) {
-        std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+        std::memcpy(to, from, to_size(count) * sizeof(float));
         return;
     }
     const auto* stored = reinterpret_cast<const bfloat16*>(from);
@@ -50,7 +50,7 @@ TESSERA_INLINE void numbers_of(element type, const std::byte* from, index_t coun
 
 TESSERA_INLINE void store_numbers(element type, const float* from, index_t count, std::byte* to) {
     if (type != element::bf16) {
-        std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+        std::memcpy(to, from, to_size(count) * sizeof(float));
         return;
     }
     auto* stored = reinterpret_cast<bfloat16*>(to);

@@ -100,8 +100,8 @@ public:
         }
     }
     /// The same as run(states) with the clock read around every task, some 50 ns each. (Of a backend that queues its
-    /// tasks: when their calls start and end.) What a queue does after the run is written down until finish(), for which
-    /// `measured` must be there.
+    /// tasks: when their calls start and end.) What a queue does after the run is written down until finish(), for
+    /// which `measured` must be there.
     void run(std::span<const run_state> states, simulation::timeline& measured) {
         spans_.begin(plan_, tasks_.sizes(), group(), measured);
         run_all<true>(states, &measured);
@@ -126,7 +126,7 @@ private:
 
     executor(B& backend, workers& threads, plan p, const link_speed& links)
         : plan_(std::move(p)), backend_(backend), threads_(threads), streams_(threads_of_streams(plan_)),
-          parts_(static_cast<std::size_t>(plan_.lists())), progress_(plan_, threads, streams_),
+          parts_(to_size(plan_.lists())), progress_(plan_, threads, streams_),
           tasks_(backend, threads, plan_, links, streams_) {}
 
     process_group* group() const { return threads_.group(); }
@@ -203,17 +203,16 @@ private:
     template <bool Timed>
     void queue_tasks(const run_state& state, simulation::timeline* measured, int first, int last) {
         for (int i = first; i < last; ++i) {
-            const runnable& what = tasks_.queued()[static_cast<std::size_t>(i)];
+            const runnable& what = tasks_.queued()[to_size(i)];
             const index_t start = Timed ? nanoseconds_now() : 0;
             what.call(what.context, state);
-            const task& t = plan_.tasks[static_cast<std::size_t>(i)];
+            const task& t = plan_.tasks[to_size(i)];
             if (!group()->owns(t.device)) {
                 continue;
             }
             progress_.counter(plan_.list_of(t)).value.store(t.position + 1, std::memory_order_relaxed);
             if (Timed) {
-                measured->tasks[static_cast<std::size_t>(i)] = {start - measured->begin,
-                                                                nanoseconds_now() - measured->begin};
+                measured->tasks[to_size(i)] = {start - measured->begin, nanoseconds_now() - measured->begin};
             }
         }
     }
@@ -222,7 +221,7 @@ private:
     void run_list(int list, std::span<const run_state> states) {
         list_counter& mine = progress_.counter(list);
         const std::vector<entry>& all = tasks_[list];
-        const list_part part = parts_[static_cast<std::size_t>(list)];
+        const list_part part = parts_[to_size(list)];
         const int size = static_cast<int>(all.size());
         // A pointer, which no task can change, stays in a register: 4 of an empty task's 40 instructions.
         const entry* const last = all.data() + (part.end < size ? part.end : size);
@@ -246,10 +245,10 @@ private:
             if constexpr (Timed) {
                 simulation::task_span& span = spans_.at(list, finished);
                 span.start = nanoseconds_now();
-                call(e, states[static_cast<std::size_t>(e.step)]);
+                call(e, states[to_size(e.step)]);
                 span.end = nanoseconds_now();
             } else {
-                call(e, states[static_cast<std::size_t>(e.step)]);
+                call(e, states[to_size(e.step)]);
             }
             ++finished;
             progress_.set_finished(mine, finished, e.awaited);

@@ -107,8 +107,7 @@ TESSERA_INLINE void initialize(const parameter_node& p, std::string_view path, s
     case initial_values::zeros:
         return all([](std::size_t) { return 0; });
     case initial_values::moments:
-        return all(
-            [half = static_cast<std::size_t>(p.extents.volume()) / 2](std::size_t i) { return i < half ? 0 : 1; });
+        return all([half = to_size(p.extents.volume()) / 2](std::size_t i) { return i < half ? 0 : 1; });
     case initial_values::constant:
         return all([&](std::size_t) { return number; });
     case initial_values::uniform_within:
@@ -129,10 +128,10 @@ TESSERA_INLINE void initialize(const parameter_node& p, std::string_view path, s
         const index_t volume = p.extents.volume();
         const index_t all_rows = volume / p.fan_in;
         const index_t matrices = p.extents.rank < 2 || all_rows == p.extents[0] ? 1 : p.extents[0];
-        std::vector<float> whole(static_cast<std::size_t>(volume));
-        const std::size_t each = whole.size() / static_cast<std::size_t>(matrices);
-        for (std::size_t k = 0; k < static_cast<std::size_t>(matrices); ++k) {
-            detail::fill_orthogonal(draw, k * each, static_cast<std::size_t>(all_rows / matrices), number,
+        std::vector<float> whole(to_size(volume));
+        const std::size_t each = whole.size() / to_size(matrices);
+        for (std::size_t k = 0; k < to_size(matrices); ++k) {
+            detail::fill_orthogonal(draw, k * each, to_size(all_rows / matrices), number,
                                     std::span(whole).subspan(k * each, each));
         }
         return all([&](std::size_t i) { return whole[i]; });

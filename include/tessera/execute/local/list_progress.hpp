@@ -42,10 +42,10 @@ public:
         }
     }
 
-    list_counter& counter(int list) { return done_[static_cast<std::size_t>(list)]; }
+    list_counter& counter(int list) { return done_[to_size(list)]; }
     /// How many tasks of a list have finished; 0 when a device has failed: what wakes sleepers then is no progress.
     int finished(int list) const {
-        const int count = done_[static_cast<std::size_t>(list)].value.load(std::memory_order_acquire);
+        const int count = done_[to_size(list)].value.load(std::memory_order_acquire);
         return threads_.failed() ? 0 : count;
     }
     /// Sets it, on the list's own thread. `awaited`: by a task of another list.
@@ -62,7 +62,7 @@ public:
 
     /// Waits until a list has finished so many tasks, or a device has failed.
     void await(int list, int count) {
-        if (done_[static_cast<std::size_t>(list)].value.load(std::memory_order_acquire) < count) {
+        if (done_[to_size(list)].value.load(std::memory_order_acquire) < count) {
             group() == nullptr ? await_own(list, count) : await_others(list, count);
         }
     }

@@ -18,9 +18,9 @@ namespace tessera {
 TESSERA_INLINE list_progress::list_progress(const plan& p, workers& threads, int streams)
     : plan_(p), threads_(threads), spins_(threads.spins(streams)),
       sleeps_(streams > 1 && threads.is_crowded(streams) && threads.group() == nullptr) {
-    const auto lists = static_cast<std::size_t>(p.lists());
+    const auto lists = to_size(p.lists());
     if (group() != nullptr) {
-        if (lists > static_cast<std::size_t>(max_group_lists)) {
+        if (lists > to_size(max_group_lists)) {
             throw error("tessera: a plan over ranks has at most " + std::to_string(max_group_lists) +
                         " lists, and this one has " + std::to_string(lists) + "; use fewer devices");
         }
@@ -47,7 +47,7 @@ TESSERA_INLINE void list_progress::meet_to_begin(const run_state& first) {
 }
 
 TESSERA_INLINE void list_progress::await_own(int list, int count) {
-    list_counter& other = done_[static_cast<std::size_t>(list)];
+    list_counter& other = done_[to_size(list)];
     const auto over = [&] { return other.value.load(std::memory_order_acquire) >= count || threads_.failed(); };
     if (!sleeps_) {
         detail::spin_until(over, spins_);
@@ -66,7 +66,7 @@ TESSERA_INLINE void list_progress::await_own(int list, int count) {
 }
 
 TESSERA_INLINE void list_progress::await_others(int list, int count) {
-    const std::atomic<int>& other = done_[static_cast<std::size_t>(list)].value;
+    const std::atomic<int>& other = done_[to_size(list)].value;
     const auto over = [&] { return other.load(std::memory_order_acquire) >= count || threads_.failed(); };
     for (int i = 0; i < spins_ && !over(); ++i) {
         detail::relax();
@@ -85,17 +85,17 @@ TESSERA_INLINE void list_progress::await_others(int list, int count) {
 }
 
 TESSERA_INLINE std::string list_progress::standing(int list, int count) const {
-    const std::vector<int>& all = plan_.order[static_cast<std::size_t>(list)];
+    const std::vector<int>& all = plan_.order[to_size(list)];
     const auto named = [&](int position) {
-        const task& t = plan_.tasks[static_cast<std::size_t>(all[static_cast<std::size_t>(position)])];
+        const task& t = plan_.tasks[to_size(all[to_size(position)])];
         return "task " + std::to_string(position + 1) + " of " + std::to_string(all.size()) + " (" +
                (t.kind() == task_kind::compute ? to_text(t.what) : to_text(t.kind())) +
-               (t.op >= 0                   ? " of " + names_[static_cast<std::size_t>(t.op)]
+               (t.op >= 0                   ? " of " + names_[to_size(t.op)]
                 : t.params().parameter >= 0 ? " of parameter " + std::to_string(t.params().parameter)
                                             : "") +
                ")";
     };
-    const int now = done_[static_cast<std::size_t>(list)].value.load();
+    const int now = done_[to_size(list)].value.load();
     return named(count - 1) + " of " + text_of_list(plan_, list) + ", on " +
            group()->name_of(group()->owner(plan_.device_of_list(list))) + ", which stands at " +
            named(now < count ? now : count - 1);

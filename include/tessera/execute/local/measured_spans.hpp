@@ -17,9 +17,7 @@ public:
     /// Before a run: room for all tasks of the lists that this process has prepared.
     void begin(const plan& p, const std::vector<std::size_t>& sizes, process_group* group,
                simulation::timeline& measured);
-    simulation::task_span& at(int list, int position) {
-        return spans_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)];
-    }
+    simulation::task_span& at(int list, int position) { return spans_[to_size(list)][to_size(position)]; }
     /// After it.
     void finish(const plan& p, process_group* group, simulation::timeline& measured) const;
 

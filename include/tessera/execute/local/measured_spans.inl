@@ -46,14 +46,13 @@ TESSERA_INLINE void measured_spans::begin(const plan& p, const std::vector<std::
 
 TESSERA_INLINE void measured_spans::finish(const plan& p, process_group* group, simulation::timeline& measured) const {
     measured.makespan = nanoseconds_now() - measured.begin;
-    measured.device_busy.assign(static_cast<std::size_t>(p.devices), 0);
+    measured.device_busy.assign(to_size(p.devices), 0);
     measured.lane_busy.clear();
     measured.peak_bytes.clear();
     for (std::size_t l = 0; l < spans_.size(); ++l) {
         for (std::size_t i = 0; i < spans_[l].size(); ++i) {
             const simulation::task_span& s = spans_[l][i];
-            measured.tasks[static_cast<std::size_t>(p.order[l][i])] = {s.start - measured.begin,
-                                                                       s.end - measured.begin};
+            measured.tasks[to_size(p.order[l][i])] = {s.start - measured.begin, s.end - measured.begin};
         }
     }
     if (group != nullptr) {
@@ -61,7 +60,7 @@ TESSERA_INLINE void measured_spans::finish(const plan& p, process_group* group, 
     }
     for (std::size_t l = 0; l < spans_.size() && l < measured.device_busy.size(); ++l) {
         for (const int t : p.order[l]) {
-            const simulation::task_span& s = measured.tasks[static_cast<std::size_t>(t)];
+            const simulation::task_span& s = measured.tasks[to_size(t)];
             measured.device_busy[l] += s.end - s.start;
         }
     }

@@ -19,7 +19,7 @@ public:
         seen_.clear();
         tiles_.clear();
         for (const result_piece& piece : pieces) {
-            const tile& t = p.tiles[static_cast<std::size_t>(piece.tile)];
+            const tile& t = p.tiles[to_size(piece.tile)];
             bool again = piece.tensor != tensor || piece.step != step;
             for (const auto& [part, region] : seen_) {
                 again = again || (part == piece.summand && region == t.region);
@@ -32,12 +32,12 @@ public:
         }
         bring(tiles_);
         for (const int number : tiles_) {
-            const tile& t = p.tiles[static_cast<std::size_t>(number)];
-            piece_.resize(static_cast<std::size_t>(t.region.volume()));
+            const tile& t = p.tiles[to_size(number)];
+            piece_.resize(to_size(t.region.volume()));
             // The format is that of the tile whose memory it is; behind a flatten that has other dimensions, and the
             // same order of elements.
             const int root = p.root(number);
-            backend.to_plain(p.tiles[static_cast<std::size_t>(root)], memory[root], piece_.data());
+            backend.to_plain(p.tiles[to_size(root)], memory[root], piece_.data());
             box_copy(t.region, t.region, all).apply(piece_.data(), out.data(), false, reducer::sum);
         }
     }

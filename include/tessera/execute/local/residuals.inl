@@ -30,7 +30,7 @@ TESSERA_INLINE float* residual_at(const parameter_store& store, const residual_k
 TESSERA_INLINE void forget_residuals(const parameter_store& store, const process_group* group) {
     for (const residual_key& r : residuals_of(store)) {
         if (group == nullptr || group->owns(r.device)) {
-            std::memset(residual_at(store, r), 0, static_cast<std::size_t>(r.region.volume()) * sizeof(float));
+            std::memset(residual_at(store, r), 0, to_size(r.region.volume()) * sizeof(float));
         }
     }
 }

@@ -18,7 +18,7 @@ TESSERA_INLINE search::thread_pool search_threads(int threads) {
             }
         };
         std::vector<std::thread> others;
-        for (std::size_t t = 1; t < static_cast<std::size_t>(pool.threads) && t < count; ++t) {
+        for (std::size_t t = 1; t < to_size(pool.threads) && t < count; ++t) {
             others.emplace_back(work);
         }
         work();

@@ -9,7 +9,7 @@ namespace tessera {
 
 TESSERA_INLINE slice_join::slice_join(const plan& p, const task& t, const addresses& where) : to_(where[t.writes[0]]) {
     for (const int r : t.reads) {
-        from_.push_back({where[r], static_cast<std::size_t>(p.tiles[static_cast<std::size_t>(r)].bytes)});
+        from_.push_back({where[r], to_size(p.tiles[to_size(r)].bytes)});
     }
 }
 
@@ -23,7 +23,7 @@ TESSERA_INLINE void slice_join::run() const {
 
 TESSERA_INLINE copy_average::copy_average(const plan& p, const task& t, const addresses& where) {
     for (const int w : t.writes) {
-        const interval part = slice_of(p.tiles[static_cast<std::size_t>(w)], t);
+        const interval part = slice_of(p.tiles[to_size(w)], t);
         copies_.push_back(reinterpret_cast<float*>(where[w]) + part.begin);
         elements_ = part.size();
     }

@@ -92,7 +92,7 @@ std::vector<state_piece> pieces_of(const parameter_store& store, int parameter, 
 template <class B>
 void copy_piece(B& backend, const parameter_store& store, int parameter, int state, const state_piece& piece,
                 const box& to, float* out, const process_group* group) {
-    const stored_region r = regions_of(store, parameter, state)[static_cast<std::size_t>(piece.number)];
+    const stored_region r = regions_of(store, parameter, state)[to_size(piece.number)];
     const auto here = [&](std::size_t s) {
         const parameter_store::entry* found = r.slice[s][0];
         for (const parameter_store::entry* e : r.slice[s]) {
@@ -111,7 +111,7 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
             return reinterpret_cast<const float*>(from);
         }
         if (numbers == nullptr) {
-            raw.resize(static_cast<std::size_t>(part.size()));
+            raw.resize(to_size(part.size()));
             numbers = raw.data();
         }
         backend.to_plain(raw_tile(e.what, part.size()), from, numbers);
@@ -129,21 +129,20 @@ void copy_piece(B& backend, const parameter_store& store, int parameter, int sta
                 if (!common.empty()) {
                     const box_copy copy(common, b, to);
                     copy.for_each_row([&](index_t f, index_t t) {
-                        copy_streamed(from + (first - part.begin) + f, out + t,
-                                      static_cast<std::size_t>(copy.row) * sizeof(float));
+                        copy_streamed(from + (first - part.begin) + f, out + t, to_size(copy.row) * sizeof(float));
                     });
                 }
             });
         }
         return;
     }
-    std::vector<float> all(static_cast<std::size_t>(elements), 0.0F);
+    std::vector<float> all(to_size(elements), 0.0F);
     for (std::size_t s = 0; s < r.slice.size(); ++s) {
         if (!r.slice[s].empty()) {
             slice_at(s, all.data() + even_part(elements, r.slices, static_cast<index_t>(s)).begin);
         }
     }
-    std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
+    std::vector<float> plain(to_size(r.form.region.volume()));
     backend.to_plain(r.form, reinterpret_cast<const std::byte*>(all.data()), plain.data());
     const box common = intersect(r.form.region, to);
     if (!common.empty()) {
@@ -177,15 +176,14 @@ public:
                         mine.boxes.push_back({b, first - mine.elements.begin});
                     });
                     if (has_memory<B>) {
-                        mine.numbers.resize(static_cast<std::size_t>(mine.elements.size()));
+                        mine.numbers.resize(to_size(mine.elements.size()));
                     }
                 }
                 slices_.push_back(std::move(mine));
                 of_.push_back(static_cast<int>(formatted_.size()));
             }
             if (any && !lies_plain(r)) {
-                formatted_.push_back(
-                    {r.form, std::vector<float>(static_cast<std::size_t>(r.form.region.volume())), r.elements()});
+                formatted_.push_back({r.form, std::vector<float>(to_size(r.form.region.volume())), r.elements()});
             }
         }
     }
@@ -236,10 +234,10 @@ public:
             const slice& s = slices_[i];
             const float* numbers = s.numbers.data();
             if (s.boxes.empty()) {
-                const formatted& f = formatted_[static_cast<std::size_t>(of_[i])];
-                if (made != static_cast<std::size_t>(of_[i])) {
-                    made = static_cast<std::size_t>(of_[i]);
-                    raw.assign(static_cast<std::size_t>(f.elements), 0.0F);
+                const formatted& f = formatted_[to_size(of_[i])];
+                if (made != to_size(of_[i])) {
+                    made = to_size(of_[i]);
+                    raw.assign(to_size(f.elements), 0.0F);
                     backend_.from_plain(f.form, f.plain.data(), reinterpret_cast<std::byte*>(raw.data()));
                 }
                 numbers = raw.data() + s.elements.begin;

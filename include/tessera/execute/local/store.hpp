@@ -72,7 +72,7 @@ public:
     explicit shared_arenas(const memory_source& source = {}) : source_(source) {}
 
     index_t bytes(int device) const;
-    std::byte* data(int device) const { return memory_[static_cast<std::size_t>(device)].data(); }
+    std::byte* data(int device) const { return memory_[to_size(device)].data(); }
 
     bool has_room(const std::vector<index_t>& wanted) const;
     /// The bytes by which the arena of every device would have to grow.
@@ -97,9 +97,9 @@ public:
     addresses(const plan& p, const parameter_store& store, const memory_source& source = {});
     /// In arenas that other plans use too; they have room for it.
     addresses(const plan& p, const parameter_store& store, const shared_arenas& shared) { place(p, store, shared); }
-    std::byte* operator[](int t) const { return where_[static_cast<std::size_t>(t)]; }
+    std::byte* operator[](int t) const { return where_[to_size(t)]; }
     /// The plan's arena_bytes of a device: for those who look at what a run touches.
-    std::byte* arena(int device) const { return base_[static_cast<std::size_t>(device)]; }
+    std::byte* arena(int device) const { return base_[to_size(device)]; }
 
 private:
     void place(const plan& p, const parameter_store& store, const shared_arenas& arenas);

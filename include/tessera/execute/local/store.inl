@@ -13,8 +13,8 @@ TESSERA_INLINE buffer::buffer(index_t bytes, int device, const memory_source& so
         data_ = static_cast<std::byte*>(source.take(source.context, device, bytes));
         return;
     }
-    const auto size = static_cast<std::size_t>(detail::align(bytes > 0 ? bytes : 1));
-    data_ = static_cast<std::byte*>(std::aligned_alloc(static_cast<std::size_t>(arena_alignment), size));
+    const auto size = to_size(detail::align(bytes > 0 ? bytes : 1));
+    data_ = static_cast<std::byte*>(std::aligned_alloc(to_size(arena_alignment), size));
     if (data_ == nullptr) {
         throw error("tessera: no memory for an arena of " + std::to_string(bytes) +
                     " bytes; use smaller batches or more devices");
@@ -56,7 +56,7 @@ TESSERA_INLINE parameter_store::parameter_store(const plan& p, const memory_sour
 }
 
 TESSERA_INLINE std::byte* parameter_store::address(const entry& e) const {
-    return arenas_[static_cast<std::size_t>(e.what.device)].data() + e.offset;
+    return arenas_[to_size(e.what.device)].data() + e.offset;
 }
 
 TESSERA_INLINE const parameter_store::entry* parameter_store::find(const tile& t) const {
@@ -71,7 +71,7 @@ TESSERA_INLINE const parameter_store::entry* parameter_store::find(const tile& t
 }
 
 TESSERA_INLINE index_t shared_arenas::bytes(int device) const {
-    const auto d = static_cast<std::size_t>(device);
+    const auto d = to_size(device);
     return d < bytes_.size() ? bytes_[d] : 0;
 }
 
@@ -137,7 +137,7 @@ TESSERA_INLINE void addresses::place(const plan& p, const parameter_store& store
             }
             where = store.address(*e);
         } else if (t.device >= 0 && t.offset >= 0) {
-            where = base_[static_cast<std::size_t>(t.device)] + t.offset;
+            where = base_[to_size(t.device)] + t.offset;
         }
         where_.push_back(where);
     }

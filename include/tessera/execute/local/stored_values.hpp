@@ -38,9 +38,9 @@ std::vector<stored_region> regions_of(const parameter_store& store, int paramete
 template <class B>
 std::vector<float> stored_values(B& backend, const parameter_store& store, int parameter, int state,
                                  const shape& extents) {
-    std::vector<float> out(static_cast<std::size_t>(extents.volume()), 0.0F);
+    std::vector<float> out(to_size(extents.volume()), 0.0F);
     for (const stored_region& r : regions_of(store, parameter, state)) {
-        std::vector<float> raw(static_cast<std::size_t>(r.elements()), 0.0F);
+        std::vector<float> raw(to_size(r.elements()), 0.0F);
         for (std::size_t s = 0; s < r.slice.size(); ++s) {
             if (r.slice[s].empty()) {
                 continue;
@@ -55,7 +55,7 @@ std::vector<float> stored_values(B& backend, const parameter_store& store, int p
         if (r.form.format == 0) {
             plain.swap(raw);
         } else {
-            plain.resize(static_cast<std::size_t>(r.form.region.volume()));
+            plain.resize(to_size(r.form.region.volume()));
             backend.to_plain(r.form, reinterpret_cast<const std::byte*>(raw.data()), plain.data());
         }
         box_copy(r.form.region, r.form.region, whole(extents)).apply(plain.data(), out.data(), true, reducer::sum);
@@ -90,13 +90,13 @@ void store_values(B& backend, const parameter_store& store, int parameter, int s
         });
     }
     for (const stored_region& r : regions_of(store, parameter, state)) {
-        std::vector<float> plain(static_cast<std::size_t>(r.form.region.volume()));
+        std::vector<float> plain(to_size(r.form.region.volume()));
         box_copy(r.form.region, whole(extents), r.form.region).apply(values.data(), plain.data(), true, reducer::sum);
         std::vector<float> raw;
         if (r.form.format == 0) {
             raw.swap(plain);
         } else {
-            raw.resize(static_cast<std::size_t>(r.elements()), 0.0F);
+            raw.resize(to_size(r.elements()), 0.0F);
             backend.from_plain(r.form, plain.data(), reinterpret_cast<std::byte*>(raw.data()));
         }
         for (std::size_t s = 0; s < r.slice.size(); ++s) {

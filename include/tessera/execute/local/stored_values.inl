@@ -24,7 +24,7 @@ TESSERA_INLINE std::vector<stored_region> regions_of(const parameter_store& stor
         if (mine == nullptr) {
             all.push_back({e.what, e.what.slices, {}});
             mine = &all.back();
-            mine->slice.resize(static_cast<std::size_t>(e.what.slices));
+            mine->slice.resize(to_size(e.what.slices));
             for (const parameter_store::entry& p : store.entries()) {
                 if (p.what.kind == tile_kind::parameter && p.what.tensor == parameter &&
                     p.what.region == e.what.region) {
@@ -32,7 +32,7 @@ TESSERA_INLINE std::vector<stored_region> regions_of(const parameter_store& stor
                 }
             }
         }
-        mine->slice[static_cast<std::size_t>(e.what.slice)].push_back(&e);
+        mine->slice[to_size(e.what.slice)].push_back(&e);
     }
     return all;
 }

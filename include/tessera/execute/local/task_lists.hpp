@@ -38,8 +38,7 @@ public:
 
     /// Over several nodes the waits of the plan become others.
     task_lists(B& backend, workers& threads, plan& p, const link_speed& links, int streams)
-        : plan_(p), backend_(backend), threads_(threads), links_(links), streams_(streams),
-          lists_(static_cast<std::size_t>(p.lists())) {
+        : plan_(p), backend_(backend), threads_(threads), links_(links), streams_(streams), lists_(to_size(p.lists())) {
         if (is_over_nodes()) {
             traffic_ = traffic_between_nodes(p, group()->nodes_of_devices(plan_.devices), group()->nodes());
         }
@@ -66,7 +65,7 @@ public:
             group(), is_over_nodes() ? &writes_ : nullptr));
         const auto prepared = [&](int i) {
             const runnable what = backend_.prepare(plan_, i, g, where);
-            const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[static_cast<std::size_t>(i)]) : 0;
+            const index_t way = links_.is_slow() ? links_.time_of(plan_, plan_.tasks[to_size(i)]) : 0;
             return way > 0 ? slowed_.after(way, what) : what;
         };
         if (queues_in_group()) {
@@ -106,7 +105,7 @@ public:
     }
     bool is_ready() const { return is_ready_; }
 
-    const std::vector<entry>& operator[](int list) const { return lists_[static_cast<std::size_t>(list)]; }
+    const std::vector<entry>& operator[](int list) const { return lists_[to_size(list)]; }
     std::size_t size() const { return lists_.size(); }
     std::vector<std::size_t> sizes() const {
         std::vector<std::size_t> all;
@@ -117,9 +116,9 @@ public:
     }
     runnable prepared(int list, int position) const {
         if (plan_.is_queue(list)) {
-            return queue_->prepared(plan_.order[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)]);
+            return queue_->prepared(plan_.order[to_size(list)][to_size(position)]);
         }
-        return lists_[static_cast<std::size_t>(list)][static_cast<std::size_t>(position)].what;
+        return lists_[to_size(list)][to_size(position)].what;
     }
     /// Instead of the lists, in a group, of a backend that queues its tasks.
     const std::vector<runnable>& queued() const { return queued_; }
@@ -146,21 +145,20 @@ private:
         if (list < 0) {
             return;
         }
-        for (int i : plan_.order[static_cast<std::size_t>(list)]) {
-            const task& t = plan_.tasks[static_cast<std::size_t>(i)];
+        for (int i : plan_.order[to_size(list)]) {
+            const task& t = plan_.tasks[to_size(i)];
             const std::vector<transfer_queue::wait>& queued = queue_->waits_of(i);
-            lists_[static_cast<std::size_t>(list)].push_back({prepared(i), t.waits.data(),
-                                                              static_cast<int>(t.waits.size()), queued.data(),
-                                                              static_cast<int>(queued.size()), writes_.after(i), t.step,
-                                                              i, is_guarded ? guard_.role(i) : guarded_role::nothing});
+            lists_[to_size(list)].push_back({prepared(i), t.waits.data(), static_cast<int>(t.waits.size()),
+                                             queued.data(), static_cast<int>(queued.size()), writes_.after(i), t.step,
+                                             i, is_guarded ? guard_.role(i) : guarded_role::nothing});
         }
     }
 
     void set_awaited(const std::vector<wait_for>& waits) {
         for (const wait_for& w : waits) {
-            std::vector<entry>& all = lists_[static_cast<std::size_t>(w.list)];
+            std::vector<entry>& all = lists_[to_size(w.list)];
             if (!all.empty()) { // else it is another process's
-                all[static_cast<std::size_t>(w.count - 1)].awaited = true;
+                all[to_size(w.count - 1)].awaited = true;
             }
         }
     }

@@ -24,7 +24,7 @@ private:
         Real* const to = reinterpret_cast<Real*>(to_);
         const auto* const first = reinterpret_cast<const Real*>(from_[0]);
         if (first != to) {
-            std::memcpy(to, first, static_cast<std::size_t>(elements_) * sizeof(Real));
+            std::memcpy(to, first, to_size(elements_) * sizeof(Real));
         }
         for (std::size_t k = 1; k < from_.size(); ++k) {
             const auto* const from = reinterpret_cast<const Real*>(from_[k]);

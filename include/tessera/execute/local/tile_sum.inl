@@ -8,8 +8,8 @@
 namespace tessera {
 
 TESSERA_INLINE tile_sum::tile_sum(const plan& p, const task& t, const addresses& where)
-    : to_(where[t.writes[0]]), elements_(p.tiles[static_cast<std::size_t>(t.writes[0])].elements),
-      type_(p.tiles[static_cast<std::size_t>(t.writes[0])].type) {
+    : to_(where[t.writes[0]]), elements_(p.tiles[to_size(t.writes[0])].elements),
+      type_(p.tiles[to_size(t.writes[0])].type) {
     for (int r : t.reads) {
         from_.push_back(where[r]);
     }

@@ -44,12 +44,12 @@ public:
     transfer_queue& operator=(const transfer_queue&) = delete;
 
     /// What all updates of a step of the plan wait for besides: the step's losses. Before start().
-    void wait_for_losses(int step, const std::vector<wait_for>& losses) { losses_[at(step)] = losses; }
+    void wait_for_losses(int step, const std::vector<wait_for>& losses) { losses_[to_size(step)] = losses; }
 
     bool is_empty() const { return tasks_.empty(); }
     /// What a task of a list waits for.
-    const std::vector<wait>& waits_of(int task) const { return waits_[at(task)]; }
-    runnable prepared(int task) const { return what_[at(item_of_[at(task)])]; }
+    const std::vector<wait>& waits_of(int task) const { return waits_[to_size(task)]; }
+    runnable prepared(int task) const { return what_[to_size(item_of_[to_size(task)])]; }
 
     /// Starts the servers' threads, each of which first calls `ready(device)` and `prepare(task)` for each of its own;
     /// throws what these throw.
@@ -58,7 +58,7 @@ public:
         auto work = [&](server& s) {
             ready(s.device);
             for (const int i : s.items) {
-                what_[at(i)] = prepare(tasks_[at(i)]);
+                what_[to_size(i)] = prepare(tasks_[to_size(i)]);
             }
         };
         using body = decltype(work);
@@ -101,7 +101,6 @@ private:
         std::atomic<bool> prepared{false};
         std::atomic<std::uint64_t> finished{0}; ///< run
     };
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     static void* sit(void* where);
 

@@ -10,21 +10,21 @@ namespace tessera {
 TESSERA_INLINE transfer_queue::transfer_queue(const plan& p, progress lists, process_group* group,
                                               remote_writes_of_plan* writes)
     : plan_(p), lists_(lists), group_(group), writes_(writes), item_of_(p.tasks.size(), -1),
-      losses_(at(p.steps_per_plan)) {
+      losses_(to_size(p.steps_per_plan)) {
     for (int l = 2 * p.devices; l < p.lists(); ++l) {
-        if (p.order[at(l)].empty()) {
+        if (p.order[to_size(l)].empty()) {
             continue;
         }
         owned<server> made(new server);
         server& one = *made;
-        for (const int t : p.order[at(l)]) {
-            item_of_[at(t)] = static_cast<int>(tasks_.size());
+        for (const int t : p.order[to_size(l)]) {
+            item_of_[to_size(t)] = static_cast<int>(tasks_.size());
             one.items.push_back(static_cast<int>(tasks_.size()));
             tasks_.push_back(t);
         }
         std::sort(one.items.begin(), one.items.end(), [&](int a, int b) { // in the plan's order where equally urgent
-            const auto& x = plan_.tasks[at(tasks_[at(a)])].priority;
-            const auto& y = plan_.tasks[at(tasks_[at(b)])].priority;
+            const auto& x = plan_.tasks[to_size(tasks_[to_size(a)])].priority;
+            const auto& y = plan_.tasks[to_size(tasks_[to_size(b)])].priority;
             return x < y || (!(y < x) && a < b);
         });
         one.device = p.device_of_list(l);
@@ -50,7 +50,7 @@ TESSERA_INLINE transfer_queue::transfer_queue(const plan& p, progress lists, pro
     what_.resize(tasks_.size());
     find_waits();
     for (std::vector<run_state>& s : states_) {
-        s.resize(at(p.steps_per_plan));
+        s.resize(to_size(p.steps_per_plan));
     }
 }
 
@@ -86,7 +86,7 @@ TESSERA_INLINE void transfer_queue::begin(const run_state* states, simulation::t
 
 TESSERA_INLINE bool transfer_queue::is_done(const wait& w) const {
     const std::uint64_t wanted = run_.load(std::memory_order_relaxed) - static_cast<std::uint64_t>(w.runs_ago);
-    return done_[at(w.item)].load(std::memory_order_acquire) >= wanted;
+    return done_[to_size(w.item)].load(std::memory_order_acquire) >= wanted;
 }
 
 TESSERA_INLINE void transfer_queue::finish() {
@@ -150,9 +150,9 @@ TESSERA_INLINE void transfer_queue::find_waits() {
     std::vector<std::vector<std::pair<int, access>>> queued(plan_.tiles.size()); // item, access
     std::vector<access> own;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
-        accesses_of(plan_, plan_.tasks[at(tasks_[i])], own);
+        accesses_of(plan_, plan_.tasks[to_size(tasks_[i])], own);
         for (const access& a : own) {
-            queued[at(a.tile)].push_back({static_cast<int>(i), a});
+            queued[to_size(a.tile)].push_back({static_cast<int>(i), a});
         }
     }
     for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
@@ -167,11 +167,11 @@ TESSERA_INLINE void transfer_queue::find_waits() {
             waits_[t].push_back({item, runs_ago});
         };
         for (const int a : mine.after) {
-            add(item_of_[at(a)], 0);
+            add(item_of_[to_size(a)], 0);
         }
         accesses_of(plan_, mine, own);
         for (const access& a : own) {
-            for (const auto& [item, b] : queued[at(a.tile)]) {
+            for (const auto& [item, b] : queued[to_size(a.tile)]) {
                 if (item != item_of_[t] && conflict(a, b)) {
                     add(item, 1);
                 }
@@ -222,7 +222,7 @@ TESSERA_INLINE void transfer_queue::left_over(server& mine, std::uint64_t run) {
         }
         if (k == left.size()) { // nobody is to wait for what will not come
             for (const int i : left) {
-                done_[at(i)].store(run, std::memory_order_release);
+                done_[to_size(i)].store(run, std::memory_order_release);
             }
             return;
         }
@@ -232,28 +232,29 @@ TESSERA_INLINE void transfer_queue::left_over(server& mine, std::uint64_t run) {
 }
 
 TESSERA_INLINE void transfer_queue::transfer(int item, std::uint64_t run) {
-    const task& t = plan_.tasks[at(tasks_[at(item)])];
+    const task& t = plan_.tasks[to_size(tasks_[to_size(item)])];
     simulation::timeline* const measured = measured_[run % 2];
     const index_t start = measured != nullptr ? nanoseconds_now() : 0;
-    const run_state& state = states_[run % 2][at(t.step)];
+    const run_state& state = states_[run % 2][to_size(t.step)];
     try {
         if (state.report == nullptr || !state.report->refuses(state.step)) {
-            what_[at(item)].call(what_[at(item)].context, state);
+            what_[to_size(item)].call(what_[to_size(item)].context, state);
         }
     } catch (...) {
         fail();
     }
     if (measured != nullptr) {
-        measured->tasks[at(tasks_[at(item)])] = {start - measured->begin, nanoseconds_now() - measured->begin};
+        measured->tasks[to_size(tasks_[to_size(item)])] = {start - measured->begin,
+                                                           nanoseconds_now() - measured->begin};
     }
-    done_[at(item)].store(run, std::memory_order_release);
-    if (writes_ != nullptr && writes_->after(tasks_[at(item)]) != nullptr) {
-        writes_->after(tasks_[at(item)])->post(run, state);
+    done_[to_size(item)].store(run, std::memory_order_release);
+    if (writes_ != nullptr && writes_->after(tasks_[to_size(item)]) != nullptr) {
+        writes_->after(tasks_[to_size(item)])->post(run, state);
     }
 }
 
 TESSERA_INLINE bool transfer_queue::can_start(int item, std::uint64_t run) const {
-    const int t = tasks_[at(item)];
+    const int t = tasks_[to_size(item)];
     if (writes_ != nullptr) { // what it reads may come after what else its tasks have told
         for (const std::size_t flag : writes_->arrivals_of(t)) {
             if (arrivals_[flag].load(std::memory_order_acquire) < run) {
@@ -261,8 +262,8 @@ TESSERA_INLINE bool transfer_queue::can_start(int item, std::uint64_t run) const
             }
         }
     }
-    for (const wait& w : waits_[at(t)]) {
-        if (done_[at(w.item)].load(std::memory_order_acquire) < run - static_cast<std::uint64_t>(w.runs_ago)) {
+    for (const wait& w : waits_[to_size(t)]) {
+        if (done_[to_size(w.item)].load(std::memory_order_acquire) < run - static_cast<std::uint64_t>(w.runs_ago)) {
             return false;
         }
     }
@@ -277,7 +278,7 @@ TESSERA_INLINE bool transfer_queue::can_start(int item, std::uint64_t run) const
         }
         return true;
     };
-    return are_done(plan_.tasks[at(t)].waits) && are_done(losses_[at(plan_.tasks[at(t)].step)]);
+    return are_done(plan_.tasks[to_size(t)].waits) && are_done(losses_[to_size(plan_.tasks[to_size(t)].step)]);
 }
 
 } // namespace tessera

@@ -12,7 +12,7 @@ TESSERA_INLINE workers::workers(int devices, process_group* group)
     cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     allowed_ = sched_getaffinity(0, sizeof everywhere_, &everywhere_) == 0 ? CPU_COUNT(&everywhere_) : 0;
     pins_ = devices_ > 1 && devices_ <= allowed_ && group == nullptr;
-    slots_.reserve(static_cast<std::size_t>(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their slots
+    slots_.reserve(to_size(devices_ > 0 ? 2 * devices_ : 0)); // threads keep pointers to their slots
     for (int d = 1; d < devices_; ++d) {
         add_slot(d);
     }

@@ -123,7 +123,7 @@ operator_timing row_of(const Sharded& op) {
     const graph_view g = op.network();
     operator_timing row;
     for (int i = 0; i < g.op_count; ++i) {
-        const configuration& c = op.split().ops[static_cast<std::size_t>(i)];
+        const configuration& c = op.split().ops[to_size(i)];
         row.name += (i > 0 ? ", " : "") + path_of(g, i);
         row.split += (i > 0 ? ", " : "") + text_of_splits(g.describe(i), c, op.split().pool.data());
     }
@@ -171,7 +171,7 @@ std::vector<task_timing> time_tasks(Sharded& op, const timing_options& o = {.mos
     const std::vector<task>& tasks = op.bound().tasks;
     std::vector<std::vector<double>> seconds(tasks.size());
     for (std::vector<double>& of_task : seconds) {
-        of_task.reserve(static_cast<std::size_t>(o.most < 1 ? 1 : o.most));
+        of_task.reserve(to_size(o.most < 1 ? 1 : o.most));
     }
     simulation::timeline t;
     const std::int64_t begin = clock();

@@ -152,7 +152,7 @@ public:
             search::mcmc_chain chain(g_, host, starts[nearest(starts)].value, o);
             chain.run(options.proposals);
             const auto& found = chain.improvements();
-            for (std::size_t i = found.size(), k = 0; i-- > 1 && k < static_cast<std::size_t>(options.searched); ++k) {
+            for (std::size_t i = found.size(), k = 0; i-- > 1 && k < to_size(options.searched); ++k) {
                 const std::size_t before = entries_.size();
                 enter(k == 0 ? "searched" : "searched before", found[i].value);
                 if (entries_.size() > before && entries_.back().runs) {

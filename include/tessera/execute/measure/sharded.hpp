@@ -58,7 +58,7 @@ public:
         require_room(backend_, p.arena_bytes);
         store_ = parameter_store(p, memory_of(backend_));
         runner_.reset(new executor<B>(backend_, devices_.threads(), view(), std::move(p), store_));
-        while (boundary_ < tasks() && !is_backward(bound().tasks[static_cast<std::size_t>(boundary_)])) {
+        while (boundary_ < tasks() && !is_backward(bound().tasks[to_size(boundary_)])) {
             ++boundary_;
         }
         fill();
@@ -93,9 +93,9 @@ public:
     }
 
     // Data of the caller, to be changed between runs.
-    std::span<float> input(int k = 0) { return numbers_[static_cast<std::size_t>(view().ops[0].inputs[k])]; }
+    std::span<float> input(int k = 0) { return numbers_[to_size(view().ops[0].inputs[k])]; }
     /// Integers: what the last operator compares with or, if that takes none, what the first looks up.
-    std::span<std::int32_t> labels() { return integers_[static_cast<std::size_t>(last_integers())]; }
+    std::span<std::int32_t> labels() { return integers_[to_size(last_integers())]; }
     std::span<float> output_gradient() { return numbers_.back(); }
     run_state& state() { return state_; } ///< seed and step, of which dropout's mask is a function
 
@@ -162,10 +162,10 @@ private:
                 break;
             }
             for (int w : t.writes) {
-                p.tiles[static_cast<std::size_t>(p.root(w))].keep = true;
+                p.tiles[to_size(p.root(w))].keep = true;
             }
             if (t.compute().workspace >= 0) {
-                p.tiles[static_cast<std::size_t>(p.root(t.compute().workspace))].keep = true;
+                p.tiles[to_size(p.root(t.compute().workspace))].keep = true;
             }
         }
         finish(view(), p);
@@ -180,11 +180,11 @@ private:
     void fill() {
         const graph_view g = view();
         for (int t = 0; t < g.tensor_count; ++t) {
-            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
+            const auto n = to_size(g.tensors[t].extents.volume());
             numbers_.emplace_back();
             integers_.emplace_back();
             if (g.tensors[t].type == element::i32) {
-                const auto count = static_cast<std::size_t>(g.integers_in(t));
+                const auto count = to_size(g.integers_in(t));
                 for (std::size_t i = 0; i < n; ++i) {
                     integers_.back().push_back(static_cast<std::int32_t>(i % count));
                 }
@@ -200,7 +200,7 @@ private:
         state_.inputs = pointers_.data();
         state_.learning_rate = 0;
         for (int p = 0; p < g.parameter_count; ++p) {
-            std::vector<float> values(static_cast<std::size_t>(g.parameters[p].extents.volume()));
+            std::vector<float> values(to_size(g.parameters[p].extents.volume()));
             initialize(g, p, 1, values);
             detail::store_values(backend_, store_, p, -1, g.parameters[p].extents, values);
         }
@@ -211,7 +211,7 @@ private:
     }
     /// The parts of a tensor added up, every part and region once.
     std::vector<float> sum_pieces(const std::vector<result_piece>& pieces, int tensor, const shape& extents) const {
-        std::vector<float> out(static_cast<std::size_t>(extents.volume()), 0.0F);
+        std::vector<float> out(to_size(extents.volume()), 0.0F);
         detail::piece_sum().add(backend_, bound(), memory(), pieces, tensor, 0, whole(extents), out);
         return out;
     }

@@ -20,7 +20,7 @@ TESSERA_INLINE index_t network_summary::total(index_t layer_summary::*what) cons
 TESSERA_INLINE index_t network_summary::total(std::vector<index_t> layer_summary::*what, int device) const {
     index_t sum = 0;
     for (const layer_summary& x : layers) {
-        const auto d = static_cast<std::size_t>(device);
+        const auto d = to_size(device);
         sum += d < (x.*what).size() ? (x.*what)[d] : 0;
     }
     return sum;
@@ -32,13 +32,13 @@ namespace tessera::detail {
 
 TESSERA_INLINE int owner_of(const graph_view& g, const plan& p, const tile& t, const std::vector<int>& first_user) {
     if (t.kind == tile_kind::parameter) {
-        return first_user[static_cast<std::size_t>(t.tensor)];
+        return first_user[to_size(t.tensor)];
     }
     if (t.kind == tile_kind::intermediate) {
         return t.tensor / max_operands;
     }
     // A parameter's elements on their way to another device lie in tiles of other kinds, which are of no tensor.
-    const bool of_parameter = t.origin >= 0 && is_persistent(p.tiles[static_cast<std::size_t>(t.origin)].kind);
+    const bool of_parameter = t.origin >= 0 && is_persistent(p.tiles[to_size(t.origin)].kind);
     return t.kind == tile_kind::activation && !of_parameter && t.tensor >= 0 && t.tensor < g.tensor_count
                ? g.tensors[t.tensor].producer
                : -1;
@@ -52,7 +52,7 @@ TESSERA_INLINE void add_tiles(const graph_view& g, const plan& p, const std::vec
     }
     for (const task& t : p.tasks) {
         if (t.compute().workspace >= 0) {
-            owner[static_cast<std::size_t>(t.compute().workspace)] = t.op;
+            owner[to_size(t.compute().workspace)] = t.op;
         }
     }
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
@@ -60,26 +60,26 @@ TESSERA_INLINE void add_tiles(const graph_view& g, const plan& p, const std::vec
         if (t.alias >= 0 || t.device < 0 || t.step > 0) {
             continue;
         }
-        const auto d = static_cast<std::size_t>(t.device);
+        const auto d = to_size(t.device);
         if (is_persistent(t.kind) && t.kind != tile_kind::parameter) {
             s.state_bytes[d] += t.bytes;
         } else if (owner[i] >= 0) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(owner[i])];
+            layer_summary& x = s.layers[to_size(owner[i])];
             (t.kind == tile_kind::parameter ? x.device_parameter_bytes : x.device_activation_bytes)[d] += t.bytes;
         }
     }
 }
 
 TESSERA_INLINE void add_times(const plan& p, const simulation::timeline& when, network_summary& s) {
-    const std::vector<index_t> none(static_cast<std::size_t>(p.devices), 0);
+    const std::vector<index_t> none(to_size(p.devices), 0);
     for (layer_summary& x : s.layers) {
         x.device_compute = x.device_other = none;
     }
     for (std::size_t i = 0; i < p.tasks.size() && i < when.tasks.size(); ++i) {
         const task& t = p.tasks[i];
         if (t.op >= 0) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
-            (t.kind() == task_kind::compute ? x.device_compute : x.device_other)[static_cast<std::size_t>(t.device)] +=
+            layer_summary& x = s.layers[to_size(t.op)];
+            (t.kind() == task_kind::compute ? x.device_compute : x.device_other)[to_size(t.device)] +=
                 when.tasks[i].end - when.tasks[i].start;
         }
     }
@@ -98,7 +98,7 @@ namespace tessera {
 
 TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, const simulation::timeline* when) {
     network_summary s;
-    const std::vector<index_t> none(static_cast<std::size_t>(p.devices), 0);
+    const std::vector<index_t> none(to_size(p.devices), 0);
     const network_paths paths = paths_of(g);
     const std::vector<int> first_user = first_users_of(g);
     s.samples = g.tensors[0].extents[0];
@@ -114,7 +114,7 @@ TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, con
         x.output_bytes = made.extents.volume() * bytes_of(made.type);
         x.device_parameter_bytes = x.device_activation_bytes = none;
         for (const int k : g.ops[op].parameters) {
-            if (first_user[static_cast<std::size_t>(k)] == op) {
+            if (first_user[to_size(k)] == op) {
                 const index_t numbers = g.parameters[k].extents.volume();
                 x.parameters += numbers;
                 x.trained += g.parameters[k].trained && !g.parameters[k].state ? numbers : 0;
@@ -125,8 +125,8 @@ TESSERA_INLINE network_summary summarize(const graph_view& g, const plan& p, con
     }
     for (const task& t : p.tasks) {
         if (t.kind() == task_kind::compute) {
-            layer_summary& x = s.layers[static_cast<std::size_t>(t.op)];
-            const index_t flops = simulation::flops_of(described[static_cast<std::size_t>(t.op)], t);
+            layer_summary& x = s.layers[to_size(t.op)];
+            const index_t flops = simulation::flops_of(described[to_size(t.op)], t);
             x.step_flops += flops;
             x.forward_flops += t.what == pass::forward || t.what == pass::evaluate ? flops : 0;
         }
@@ -175,7 +175,7 @@ TESSERA_INLINE std::string text_of_devices(const network_summary& s) {
     std::vector<std::vector<std::string>> rows{{"device", "parameter bytes", "state bytes", "activation bytes",
                                                 "memory in all", s.step > 0 ? "compute ms" : ""}};
     for (int d = 0; d < s.devices; ++d) {
-        const auto at = static_cast<std::size_t>(d);
+        const auto at = to_size(d);
         rows.push_back({std::to_string(d), short_number(s.total(&layer_summary::device_parameter_bytes, d)),
                         short_number(s.state_bytes[at]),
                         short_number(s.total(&layer_summary::device_activation_bytes, d)),

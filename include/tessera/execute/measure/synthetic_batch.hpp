@@ -14,15 +14,15 @@ template <class Graph>
 class synthetic_batch {
 public:
     explicit synthetic_batch(const Graph& g) {
-        numbers_.resize(static_cast<std::size_t>(g.tensor_count));
-        labels_.resize(static_cast<std::size_t>(g.tensor_count));
+        numbers_.resize(to_size(g.tensor_count));
+        labels_.resize(to_size(g.tensor_count));
         for (int t = 0; t < g.tensor_count; ++t) {
             if (g.tensors[t].producer >= 0) {
                 continue;
             }
-            const auto n = static_cast<std::size_t>(g.tensors[t].extents.volume());
-            auto& floats = numbers_[static_cast<std::size_t>(t)];
-            auto& integers = labels_[static_cast<std::size_t>(t)];
+            const auto n = to_size(g.tensors[t].extents.volume());
+            auto& floats = numbers_[to_size(t)];
+            auto& integers = labels_[to_size(t)];
             if (g.tensors[t].type == element::i32) {
                 const index_t count = g.integers_in(t);
                 const auto classes = static_cast<std::uint64_t>(count > 0 ? count : 1);

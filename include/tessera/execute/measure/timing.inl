@@ -25,15 +25,15 @@ TESSERA_INLINE timing timing_of(const std::vector<double>& ordered) {
     t.upper_quartile = ordered[3 * n / 4];
     const int place = median_place(t.samples);
     if (place >= 0 && t.median > 0) {
-        const auto k = static_cast<std::size_t>(place);
+        const auto k = to_size(place);
         t.precision = (ordered[n - 1 - k] - ordered[k]) / (2 * t.median);
     }
     return t;
 }
 
 TESSERA_INLINE sample_list::sample_list(int most) {
-    all_.reserve(static_cast<std::size_t>(most));
-    sorted_.reserve(static_cast<std::size_t>(most));
+    all_.reserve(to_size(most));
+    sorted_.reserve(to_size(most));
 }
 
 TESSERA_INLINE timing sample_list::so_far() {

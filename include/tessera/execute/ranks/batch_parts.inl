@@ -13,7 +13,7 @@ TESSERA_INLINE void require_own_samples(const plan& p, const process_group* grou
         const interval own = even_part(samples, group == nullptr ? 1 : group->size(), rank);
         const auto require = [&](int which, const box& region) {
             const interval& read = region.dim[0];
-            if (p.tiles[static_cast<std::size_t>(p.root(which))].kind == tile_kind::input && !read.empty() &&
+            if (p.tiles[to_size(p.root(which))].kind == tile_kind::input && !read.empty() &&
                 (read.begin < own.begin || read.end > own.end)) {
                 throw error("tessera: device " + std::to_string(t.device) + " reads the samples " +
                             std::to_string(read.begin) + " to " + std::to_string(read.end - 1) +
@@ -24,7 +24,7 @@ TESSERA_INLINE void require_own_samples(const plan& p, const process_group* grou
         };
         for (const int r : t.reads) {
             if (t.kind() != task_kind::copy) {
-                require(r, p.tiles[static_cast<std::size_t>(r)].region);
+                require(r, p.tiles[to_size(r)].region);
             }
         }
         for (const copy_segment& s : t.copy().segments) {

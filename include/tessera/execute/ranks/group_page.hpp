@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory by which the processes of a group on one node see each other: how it lies, and nothing of what is done with it.
+// The memory by which the processes of a group on one node see each other: how it lies, and nothing of what is done
+// with it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

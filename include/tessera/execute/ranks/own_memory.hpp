@@ -71,7 +71,7 @@ public:
             if (group_ == nullptr || bytes == 0) {
                 return;
             }
-            joined_.assign(static_cast<std::size_t>(bytes), std::byte{0});
+            joined_.assign(to_size(bytes), std::byte{0});
             std::byte* at = joined_.data();
             for (const resident_bytes& x : all) {
                 if (group_->owns(x.device)) {
@@ -83,7 +83,7 @@ public:
             at = joined_.data();
             for (const resident_bytes& x : all) {
                 if (!group_->owns(x.device)) {
-                    std::memcpy(x.at, at, static_cast<std::size_t>(x.bytes));
+                    std::memcpy(x.at, at, to_size(x.bytes));
                 }
                 at += x.bytes;
             }
@@ -113,7 +113,7 @@ private:
             const memory_source own = backend_.memory();
             return own.take(own.context, device, bytes);
         }
-        const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+        const auto size = to_size(bytes > 0 ? bytes : 1);
         void* const room =
             mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (room == MAP_FAILED) {

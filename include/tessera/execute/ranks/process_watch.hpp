@@ -26,8 +26,7 @@ class process_watch {
 public:
     static constexpr index_t longest_silence = 9'000'000'000; ///< ns, of a process that writes twice a second
 
-    process_watch(int rank, int size)
-        : rank_(rank), watched_(static_cast<std::size_t>(size), -1), here_(watched_.size(), true) {}
+    process_watch(int rank, int size) : rank_(rank), watched_(to_size(size), -1), here_(watched_.size(), true) {}
     ~process_watch();
     process_watch(const process_watch&) = delete;
     process_watch& operator=(const process_watch&) = delete;
@@ -46,7 +45,7 @@ public:
     bool is_stopped(int r) const;
 
 private:
-    bool is_here(int r) const { return here_[static_cast<std::size_t>(r)]; }
+    bool is_here(int r) const { return here_[to_size(r)]; }
 
     int rank_;
     const group_page* page_ = nullptr;

@@ -26,7 +26,7 @@ TESSERA_INLINE process_watch::~process_watch() {
 TESSERA_INLINE void process_watch::sees(const group_page& page, const std::vector<int>& node_of) {
     page_ = &page;
     for (std::size_t r = 0; r < here_.size(); ++r) {
-        here_[r] = node_of[r] == node_of[static_cast<std::size_t>(rank_)];
+        here_[r] = node_of[r] == node_of[to_size(rank_)];
     }
 }
 
@@ -34,7 +34,7 @@ TESSERA_INLINE void process_watch::open() {
     for (int r = 0; r < static_cast<int>(here_.size()); ++r) {
         if (r != rank_ && is_here(r)) {
             const int fd = descriptor_of(page_->slots[r].process.load());
-            watched_[static_cast<std::size_t>(r)] = fd;
+            watched_[to_size(r)] = fd;
             ends_ = ends_ < 0 ? epoll_create1(EPOLL_CLOEXEC) : ends_;
             epoll_event e{EPOLLIN, {}};
             e.data.fd = r;
@@ -53,7 +53,7 @@ TESSERA_INLINE bool process_watch::is_gone(int r) const {
         const std::int64_t heard = page_->slots[r].heard.load(std::memory_order_relaxed);
         return heard > 0 && nanoseconds_now() - heard > longest_silence;
     }
-    const int fd = watched_[static_cast<std::size_t>(r)];
+    const int fd = watched_[to_size(r)];
     if (fd < 0) {
         return kill(page_->slots[r].process.load(), 0) != 0 && errno == ESRCH;
     }

@@ -53,7 +53,7 @@ public:
 
     int node() const { return node_of(rank_); }
     int nodes() const { return nodes_; }
-    int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+    int node_of(int rank) const { return node_of_[to_size(rank)]; }
     bool is_here(int rank) const { return node_of(rank) == node(); }
     /// Of the processes of its node the first, which does what one has to do for memory of devices that are elsewhere.
     bool is_first_here() const { return first_here() == rank_; }

@@ -47,7 +47,7 @@ public:
     /// The remote writes after a task of this process, or null.
     const bundle* after(int task) const;
     /// Of a queued task: the flags that say that what it reads has come.
-    const std::vector<std::size_t>& arrivals_of(int task) const { return arrivals_of_[static_cast<std::size_t>(task)]; }
+    const std::vector<std::size_t>& arrivals_of(int task) const { return arrivals_of_[to_size(task)]; }
     std::size_t arrivals() const { return arrivals_; }
     /// Sends what persistent tiles hold.
     void post_before() const;

@@ -29,7 +29,7 @@ TESSERA_INLINE void remote_writes_of_plan::write(const plan& p, const addresses&
         for (const node_traffic::message& m : traffic.after[i]) {
             const std::size_t flag = m.reader >= 0 ? arrivals_++ : 0; // counted alike everywhere
             if (m.reader >= 0) {
-                arrivals_of_[static_cast<std::size_t>(m.reader)].push_back(flag);
+                arrivals_of_[to_size(m.reader)].push_back(flag);
             }
             if (!group.owns(t.device)) {
                 continue;
@@ -45,7 +45,7 @@ TESSERA_INLINE void remote_writes_of_plan::write(const plan& p, const addresses&
         }
     }
     for (int d = 0; d < p.devices; ++d) {
-        for (const node_traffic::message& m : traffic.before[static_cast<std::size_t>(d)]) {
+        for (const node_traffic::message& m : traffic.before[to_size(d)]) {
             if (group.owns(d)) {
                 bundle one;
                 add(p, where, m, one);
@@ -60,7 +60,7 @@ TESSERA_INLINE void remote_writes_of_plan::write(const plan& p, const addresses&
 
 TESSERA_INLINE void remote_writes_of_plan::tell_all(const plan& p, const std::vector<wait_for>& points) {
     for (const wait_for& w : points) {
-        const int i = p.order[static_cast<std::size_t>(w.list)][static_cast<std::size_t>(w.count - 1)];
+        const int i = p.order[to_size(w.list)][to_size(w.count - 1)];
         for (int node = 0; node < group_->nodes(); ++node) {
             tell(p, i, node);
         }
@@ -78,7 +78,7 @@ TESSERA_INLINE void remote_writes_of_plan::signal(const std::vector<int>& items,
         }
     }
     for (std::size_t k = 0; k < items.size(); ++k) {
-        bundle& b = after_[static_cast<std::size_t>(items[k])];
+        bundle& b = after_[to_size(items[k])];
         b.run = nullptr;
         for (remote_write& l : b.writes) {
             if (l.then == remote_write::signal::list) {
@@ -90,7 +90,7 @@ TESSERA_INLINE void remote_writes_of_plan::signal(const std::vector<int>& items,
 }
 
 TESSERA_INLINE const remote_writes_of_plan::bundle* remote_writes_of_plan::after(int task) const {
-    const auto i = static_cast<std::size_t>(task);
+    const auto i = to_size(task);
     return i < after_.size() && !after_[i].writes.empty() ? &after_[i] : nullptr;
 }
 
@@ -107,7 +107,7 @@ TESSERA_INLINE void remote_writes_of_plan::add(const plan& p, const addresses& w
     l.priority = m.priority;
     index_t bytes = 0;
     for (const tile_elements& x : m.parts) {
-        const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
+        const tile& t = p.tiles[to_size(x.tile)];
         const std::byte* const base = where[x.tile];
         const shared_place at = group_->place_of(base);
         const index_t each = bytes_of(t.type);
@@ -131,14 +131,14 @@ TESSERA_INLINE void remote_writes_of_plan::add(const plan& p, const addresses& w
 
 TESSERA_INLINE void remote_writes_of_plan::says_done(const plan& p, int task, remote_write& l) {
     l.then = remote_write::signal::list; // of a queue's task until signal()
-    l.list = p.list_of(p.tasks[static_cast<std::size_t>(task)]);
+    l.list = p.list_of(p.tasks[to_size(task)]);
 }
 
 TESSERA_INLINE void remote_writes_of_plan::tell(const plan& p, int i, int node) {
-    if (!group_->owns(p.tasks[static_cast<std::size_t>(i)].device) || node == group_->node()) {
+    if (!group_->owns(p.tasks[to_size(i)].device) || node == group_->node()) {
         return;
     }
-    std::vector<remote_write>& all = after_[static_cast<std::size_t>(i)].writes;
+    std::vector<remote_write>& all = after_[to_size(i)].writes;
     for (const remote_write& l : all) {
         if (l.node == node && l.then == remote_write::signal::list) {
             return;

@@ -16,7 +16,7 @@ TESSERA_INLINE std::uint64_t hash_of_some(const void* data, index_t elements) {
         std::memcpy(&some[i], numbers + (from < elements ? from : elements - 1) * 4, 4);
     }
     some[count] = static_cast<std::uint32_t>(elements);
-    return hash_of_bytes(some, static_cast<std::size_t>(count + 1) * 4);
+    return hash_of_bytes(some, to_size(count + 1) * 4);
 }
 
 TESSERA_INLINE void add_batch(step_identity& to, const graph_view& g, std::span<const input_data> inputs) {
@@ -27,7 +27,7 @@ TESSERA_INLINE void add_batch(step_identity& to, const graph_view& g, std::span<
         }
         const input_data& x = inputs[k++];
         if (g.tensors[t].type == element::i32 || holds_labels(g, t)) {
-            to.labels = op::mix(to.labels ^ hash_of_bytes(x.data, static_cast<std::size_t>(x.elements) * 4));
+            to.labels = op::mix(to.labels ^ hash_of_bytes(x.data, to_size(x.elements) * 4));
         } else {
             to.inputs = op::mix(to.inputs ^ hash_of_some(x.data, x.elements));
         }

@@ -94,7 +94,7 @@ TESSERA_INLINE void add_strategy(field_lines& to, const graph_view& g, const str
     const auto pooled = [&](int from, index_t count) {
         std::string numbers;
         for (index_t i = from; from >= 0 && i < from + count && i < static_cast<index_t>(s.pool.size()); ++i) {
-            numbers += (i > from ? "," : "") + std::to_string(s.pool[static_cast<std::size_t>(i)]);
+            numbers += (i > from ? "," : "") + std::to_string(s.pool[to_size(i)]);
         }
         return numbers;
     };

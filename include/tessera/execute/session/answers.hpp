@@ -50,9 +50,9 @@ public:
             ready_run<B>& r = plans_.find({{count, length}, run_kind::evaluation, 1, &of});
             runs_.run(r, {&batch, 1});
             for (std::size_t i = 0; i < wanted.size(); ++i) {
-                const int whole_number = of.part.tensors[static_cast<std::size_t>(wanted[i])];
-                const int t = r.planned.tensors[static_cast<std::size_t>(whole_number)];
-                const shape& extents = r.planned.network.tensors[static_cast<std::size_t>(t)].extents;
+                const int whole_number = of.part.tensors[to_size(wanted[i])];
+                const int t = r.planned.tensors[to_size(whole_number)];
+                const shape& extents = r.planned.network.tensors[to_size(t)].extents;
                 const std::vector<float> part_of_all = results_.tensor(r, t, extents);
                 all[i].extents = extents;
                 all[i].extents.extent[0] = samples;
@@ -99,7 +99,7 @@ private:
                              {g.output_of(op).extents.volume(), static_cast<const std::int32_t*>(handed_in(1)),
                               static_cast<const float*>(handed_in(2)), own.empty() ? nullptr : own.data()});
             }
-            const int before = r.planned.ops[static_cast<std::size_t>(op)];
+            const int before = r.planned.ops[to_size(op)];
             e.losses.push_back({results_.loss_of(before), o.attributes.weight, over});
         }
     }

@@ -90,7 +90,7 @@ TESSERA_INLINE plan session_networks::lowered(const fused_network& network, cons
     o.keep_gradients = of_.options.keep_gradients && key.kind == run_kind::training && !is_short(key);
     o.allow_empty = is_short(key);
     for (const int t : wanted_of(key)) {
-        o.wanted.push_back(network.tensors[static_cast<std::size_t>(t)]);
+        o.wanted.push_back(network.tensors[to_size(t)]);
     }
     o.stored = stored;
     strategy_view s = network.how.view();
@@ -105,7 +105,7 @@ TESSERA_INLINE plan session_networks::lowered(const fused_network& network, cons
 TESSERA_INLINE std::vector<int> session_networks::wanted_of(const run_key& key) {
     std::vector<int> all;
     for (std::size_t i = 0; key.part != nullptr && i < key.part->wanted.size(); ++i) {
-        all.push_back(key.part->part.tensors[static_cast<std::size_t>(key.part->wanted[i])]);
+        all.push_back(key.part->part.tensors[to_size(key.part->wanted[i])]);
     }
     return all;
 }

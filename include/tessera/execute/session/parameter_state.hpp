@@ -42,7 +42,7 @@ public:
         const graph_view g = of_.view();
         const network_paths paths = paths_of(g);
         for (int i = 0; i < g.parameter_count; ++i) {
-            std::vector<float> values(static_cast<std::size_t>(g.parameters[i].extents.volume()));
+            std::vector<float> values(to_size(g.parameters[i].extents.volume()));
             tessera::initialize(g.parameters[i], paths.parameter(i), of_.options.seed, values);
             set(i, values, true);
         }
@@ -81,7 +81,7 @@ public:
         std::vector<std::pair<box, std::vector<float>>> out;
         for (const parameter_store::entry& e : store_.entries()) {
             if (e.what.kind == tile_kind::parameter && e.what.tensor == p && e.what.slices == 1) {
-                out.push_back({e.what.region, std::vector<float>(static_cast<std::size_t>(e.what.region.volume()))});
+                out.push_back({e.what.region, std::vector<float>(to_size(e.what.region.volume()))});
                 backend_.to_plain(e.what, store_.address(e), out.back().second.data());
             }
         }
@@ -105,7 +105,7 @@ public:
         uses_ema_ = !uses_ema_;
     }
 
-    // ---- a parameter (`state` -1), or what the optimizer keeps of it --------------------------------------------------
+    // ---- a parameter (`state` -1), or what the optimizer keeps of it ------------------------------------------------
 
     /// False for the optimizer's state of a parameter that is not trained.
     bool keeps(int p, int state) const { return !regions_of(store_, p, state).empty(); }
@@ -129,11 +129,11 @@ public:
         }
     }
 
-    // ---- what compressed gradients have left out ----------------------------------------------------------------------
+    // ---- what compressed gradients have left out --------------------------------------------------------------------
 
     std::vector<residual_key> residuals() const { return residuals_of(store_); }
     void copy_residual(const residual_key& r, float* numbers) const {
-        std::memcpy(numbers, residual_at(store_, r), static_cast<std::size_t>(r.region.volume()) * sizeof(float));
+        std::memcpy(numbers, residual_at(store_, r), to_size(r.region.volume()) * sizeof(float));
     }
     void set_residual(const residual_key& r, std::span<const float> numbers) {
         float* const to = residual_at(store_, r);

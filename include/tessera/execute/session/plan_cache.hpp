@@ -29,8 +29,8 @@ public:
     plan_cache(const plan_cache&) = delete;
     plan_cache& operator=(const plan_cache&) = delete;
 
-    /// Makes the plan that stays, of key `first`, and the store, of a plan of all parameters, which `compare(plan)` sees
-    /// before.
+    /// Makes the plan that stays, of key `first`, and the store, of a plan of all parameters, which `compare(plan)`
+    /// sees before.
     template <class Compare>
     void begin(const run_key& first, Compare&& compare) {
         const run_key all = networks_.key_of_all(first);
@@ -119,8 +119,7 @@ private:
     owned<ready> make_run(const run_key& key, fused_network network, plan p) {
         make_room(p);
         const graph_view view = network.network.view();
-        std::vector<int> late =
-            p.staleness > 0 ? staleness_of(p) : std::vector<int>(static_cast<std::size_t>(p.steps_per_plan), 0);
+        std::vector<int> late = p.staleness > 0 ? staleness_of(p) : std::vector<int>(to_size(p.steps_per_plan), 0);
         return owned<ready>(new ready{
             key, std::move(network),
             executor<B>(backend_, of_.threads, view, std::move(p), values_.store(), arenas_, of_.options.links),

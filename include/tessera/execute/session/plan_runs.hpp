@@ -72,7 +72,7 @@ public:
                         " learning rates; give one for each step, or none");
         }
         std::vector<double> losses;
-        const auto steps_per_plan = static_cast<std::size_t>(of_.how.steps_per_plan);
+        const auto steps_per_plan = to_size(of_.how.steps_per_plan);
         for (std::size_t i = 0; i < batches.size();) {
             bool all = i + steps_per_plan <= batches.size();
             const batch_size size = all && steps_per_plan > 1 ? networks_.size_of(batches[i]) : batch_size{};

@@ -37,7 +37,7 @@ public:
     /// Of the first `taken` steps of a run.
     void add_staleness(const std::vector<int>& by_step, std::size_t taken) { staleness_.add(by_step, taken); }
 
-    // ---- one run ------------------------------------------------------------------------------------------------------
+    // ---- one run ----------------------------------------------------------------------------------------------------
 
     /// Sets the states of a run on these batches, one each: at the present rate, or that which `rates` has for each.
     void prepare(const graph& network, std::span<const std::vector<input_data>> batches, std::span<const double> rates);
@@ -60,7 +60,7 @@ public:
     /// The same of all runs whose transfers have ended.
     void tell_all_lost();
 
-    // ---- a group of processes; without one they do nothing ------------------------------------------------------------
+    // ---- a group of processes; without one they do nothing ----------------------------------------------------------
 
     void compare_trainings();
     void compare_plans(const plan& p);

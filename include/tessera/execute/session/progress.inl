@@ -96,7 +96,7 @@ TESSERA_INLINE void training_progress::compare_keys(const run_key& key) const {
     s.training = training_;
     s.kind = key.kind;
     s.number = next_.step;
-    s.steps = static_cast<std::size_t>(key.steps_per_plan);
+    s.steps = to_size(key.steps_per_plan);
     s.seed = next_.seed;
     s.learning_rate = next_.learning_rate;
     s.samples = key.size.samples;

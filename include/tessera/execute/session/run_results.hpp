@@ -23,7 +23,7 @@ public:
     run_results(const run_results&) = delete;
     run_results& operator=(const run_results&) = delete;
 
-    // ---- losses -------------------------------------------------------------------------------------------------------
+    // ---- losses -----------------------------------------------------------------------------------------------------
 
     /// The weighted sum of the losses of a step of a run; of_operator() has each.
     double total_loss(const ready_run<B>& r, int step) {
@@ -35,7 +35,7 @@ public:
                 continue;
             }
             const shape& rows = g.output_of(op).extents;
-            rows_.assign(static_cast<std::size_t>(rows.volume()), 0.0F);
+            rows_.assign(to_size(rows.volume()), 0.0F);
             add(r, r.runner.bound().results, g.ops[op].output, step, whole(rows), rows_);
             double sum = 0;
             for (float x : rows_) {
@@ -44,19 +44,19 @@ public:
             const op_attributes& a = g.ops[op].attributes;
             const double loss = sum / loss_divisor(a, rows);
             total += a.weight * loss;
-            losses_[static_cast<std::size_t>(r.planned.ops[static_cast<std::size_t>(op)])] = loss;
+            losses_[to_size(r.planned.ops[to_size(op)])] = loss;
         }
         return total;
     }
     /// The loss of an operator of the network, as total_loss() has read it last.
-    double loss_of(int op) const { return losses_[static_cast<std::size_t>(op)]; }
+    double loss_of(int op) const { return losses_[to_size(op)]; }
     bool has_losses() const { return !losses_.empty(); }
 
-    // ---- tensors ------------------------------------------------------------------------------------------------------
+    // ---- tensors ----------------------------------------------------------------------------------------------------
 
     /// All of a tensor, by its number in the run's network.
     std::vector<float> tensor(const ready_run<B>& r, int t, const shape& extents) const {
-        std::vector<float> all(static_cast<std::size_t>(extents.volume()), 0.0F);
+        std::vector<float> all(to_size(extents.volume()), 0.0F);
         add(r, r.runner.bound().results, t, 0, whole(extents), all);
         return all;
     }
@@ -65,7 +65,7 @@ public:
     std::vector<row_leader> leaders(const ready_run<B>& r, int tensor, std::span<const input_data> inputs) const {
         const graph_view g = r.planned.network.view();
         const box all = whole(g.tensors[tensor].extents);
-        const auto volume = static_cast<std::size_t>(all.volume());
+        const auto volume = to_size(all.volume());
         if (g.tensors[tensor].producer < 0) { // handed in as they are
             const auto* own = static_cast<const float*>(inputs[input_number(g, tensor)].data);
             return leaders_of(logit_rows(all), {own, volume});
@@ -82,7 +82,7 @@ public:
         return leaders_of(logit_rows(all), logits);
     }
 
-    // ---- gradients of the last step on a full batch -------------------------------------------------------------------
+    // ---- gradients of the last step on a full batch -----------------------------------------------------------------
 
     /// A run begins; `leaves`: its gradients will be in the arenas.
     void run_begins(bool leaves) { in_arenas_ = leaves; }
@@ -100,10 +100,10 @@ public:
     /// `r`: the run that left it.
     std::vector<float> gradient(const ready_run<B>& r, int p) const {
         if (!in_arenas_) {
-            return kept_[static_cast<std::size_t>(p)];
+            return kept_[to_size(p)];
         }
         const box all = whole(of_.extents_of(p));
-        std::vector<float> out(static_cast<std::size_t>(all.volume()), 0.0F);
+        std::vector<float> out(to_size(all.volume()), 0.0F);
         add(r, r.runner.bound().gradients, p, r.key.steps_per_plan - 1, all, out);
         for (float& x : out) {
             x /= of_.update.loss_scale;
@@ -119,7 +119,7 @@ private:
             held_.clear();
             for (std::size_t i = 0; i < tiles.size() && RunsOverGroups<B>; ++i) {
                 const int root = p.root(tiles[i]);
-                const tile& t = p.tiles[static_cast<std::size_t>(root)];
+                const tile& t = p.tiles[to_size(root)];
                 held_.push_back({t.device, r.runner.memory()[root], t.elements * bytes_of(t.type)});
             }
             values_.memory().bring(held_);
@@ -131,8 +131,8 @@ private:
         process_group* const group = of_.group();
         std::vector<row_leader> own;
         for (const result_piece& x : p.results) {
-            const tile& t = p.tiles[static_cast<std::size_t>(x.tile)];
-            const auto rows = static_cast<std::size_t>(logit_rows(t.region).count());
+            const tile& t = p.tiles[to_size(x.tile)];
+            const auto rows = to_size(logit_rows(t.region).count());
             if (x.tensor != tensor) {
                 continue;
             }
@@ -148,12 +148,12 @@ private:
         if (group != nullptr) {
             group->join(std::as_writable_bytes(std::span<row_leader>(own)));
         }
-        std::vector<row_leader> found(static_cast<std::size_t>(logit_rows(all).count()));
+        std::vector<row_leader> found(to_size(logit_rows(all).count()));
         std::span<const row_leader> next = own;
         for (const result_piece& x : p.results) {
             if (x.tensor == tensor) {
-                const box& region = p.tiles[static_cast<std::size_t>(x.tile)].region;
-                const auto rows = static_cast<std::size_t>(logit_rows(region).count());
+                const box& region = p.tiles[to_size(x.tile)].region;
+                const auto rows = to_size(logit_rows(region).count());
                 merge_leaders(all, region, next.first(rows), found);
                 next = next.subspan(rows);
             }

@@ -37,9 +37,7 @@ struct session_setting {
     /// Samples of a full batch.
     index_t batch() const { return network.tensors[0].extents.extent[0]; }
     int parameters() const { return static_cast<int>(network.parameters.size()); }
-    const shape& extents_of(int parameter) const {
-        return network.parameters[static_cast<std::size_t>(parameter)].extents;
-    }
+    const shape& extents_of(int parameter) const { return network.parameters[to_size(parameter)].extents; }
 
     /// Whether the optimizer keeps moving averages of the weights, and as which of its states.
     bool averages() const { return update.average != 0 && options.for_training; }

@@ -20,14 +20,14 @@ TESSERA_INLINE void augment(const augmentation& a, const drawn_augmentation& d, 
                             std::int64_t height, std::int64_t width, std::span<const float> from, std::span<float> to) {
     std::size_t at = 0;
     for (std::int64_t c = 0; c < channels; ++c) {
-        const float mean = a.mean.empty() ? 0.0F : a.mean[static_cast<std::size_t>(c)];
-        const float deviation = a.deviation.empty() ? 1.0F : a.deviation[static_cast<std::size_t>(c)];
+        const float mean = a.mean.empty() ? 0.0F : a.mean[to_size(c)];
+        const float deviation = a.deviation.empty() ? 1.0F : a.deviation[to_size(c)];
         for (std::int64_t y = 0; y < height; ++y) {
             const std::int64_t row = y + d.down - a.crop_padding;
             for (std::int64_t x = 0; x < width; ++x, ++at) {
                 const std::int64_t column = (d.flipped ? width - 1 - x : x) + d.right - a.crop_padding;
                 const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-                const float pixel = inside ? from[static_cast<std::size_t>((c * height + row) * width + column)] : 0.0F;
+                const float pixel = inside ? from[to_size((c * height + row) * width + column)] : 0.0F;
                 to[at] = (pixel - mean) / deviation;
             }
         }

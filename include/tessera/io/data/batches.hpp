@@ -70,7 +70,7 @@ public:
     /// where the sizes do not fit together.
     basic_batch_range(const batch& set, std::int64_t batch_size, const batch_options& options = {})
         : set_{set}, batch_size_{batch_size}, options_{options} {
-        const auto samples = static_cast<std::size_t>(set.size);
+        const auto samples = to_size(set.size);
         if (batch_size < 1)
             throw error("a batch of " + std::to_string(batch_size) + " samples was asked for; a batch has at least 1");
         if (set.size < 1)
@@ -101,12 +101,12 @@ public:
     static basic_batch_range windows(std::span<const Element> elements, std::span<const std::int32_t> labels,
                                      std::int64_t samples, std::size_t each, std::size_t stride,
                                      std::int64_t batch_size, const batch_options& options = {}) {
-        const std::size_t needed = samples < 1 ? 0 : static_cast<std::size_t>(samples - 1) * stride + each;
+        const std::size_t needed = samples < 1 ? 0 : to_size(samples - 1) * stride + each;
         if (needed == 0 || elements.size() < needed || labels.size() < needed)
             throw error(std::to_string(samples) + " windows of " + std::to_string(each) + ", " +
                         std::to_string(stride) + " apart, do not lie in " + std::to_string(elements.size()) +
                         " elements and " + std::to_string(labels.size()) + " labels; take fewer");
-        const auto count = static_cast<std::size_t>(samples);
+        const auto count = to_size(samples);
         basic_batch_range range({elements.first(count), labels.first(count), samples}, batch_size, options);
         range.set_ = {elements.first(needed), labels.first(needed), samples};
         range.inputs_per_sample_ = range.labels_per_sample_ = each;
@@ -156,8 +156,8 @@ private:
 
     void stage(std::int64_t position) {
         now_.position = position;
-        const auto first = static_cast<std::size_t>(position);
-        const auto size = static_cast<std::size_t>(std::min(batch_size_, end_position() - position));
+        const auto first = to_size(position);
+        const auto size = to_size(std::min(batch_size_, end_position() - position));
         if (size == 0) {
             now_.current = {};
             return;
@@ -173,7 +173,7 @@ private:
         for (std::size_t i = 0; i < size; ++i) {
             const std::int64_t at = position + static_cast<std::int64_t>(i);
             const std::int64_t number = order_ ? (*order_)(at) : at;
-            const auto sample = static_cast<std::size_t>(number);
+            const auto sample = to_size(number);
             const auto from = set_.inputs.subspan(sample * inputs_stride_, inputs_per_sample_);
             const auto to = std::span<Element>{now_.inputs}.subspan(i * inputs_per_sample_, inputs_per_sample_);
             if (change_) {
@@ -281,9 +281,9 @@ public:
     [[nodiscard]] batch all() const { return {inputs_, labels_, size_}; }
     /// One sample; the index must be below size().
     [[nodiscard]] batch sample(std::int64_t index) const {
-        const std::size_t each = inputs_.size() / static_cast<std::size_t>(size_);
-        const std::size_t labels_each = labels_.size() / static_cast<std::size_t>(size_);
-        const auto at = static_cast<std::size_t>(index);
+        const std::size_t each = inputs_.size() / to_size(size_);
+        const std::size_t labels_each = labels_.size() / to_size(size_);
+        const auto at = to_size(index);
         return {std::span<const Element>{inputs_}.subspan(at * each, each),
                 std::span<const std::int32_t>{labels_}.subspan(at * labels_each, labels_each), 1};
     }

@@ -61,8 +61,8 @@ TESSERA_INLINE vocabulary build_vocabulary(std::string_view text, std::int32_t s
                                            [](const auto& a, const auto& b) { return a.second < b.second; });
         if (best == pairs.end() || best->second < 2) break;
         const pair merged = best->first;
-        std::string joined = tokens[static_cast<std::size_t>(merged.first)];
-        joined += tokens[static_cast<std::size_t>(merged.second)];
+        std::string joined = tokens[to_size(merged.first)];
+        joined += tokens[to_size(merged.second)];
         if (known[joined]++ > 0) { // made of other parts before
             pairs.erase(best);
             continue;

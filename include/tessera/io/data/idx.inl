@@ -46,7 +46,7 @@ TESSERA_INLINE idx_array read_idx(const std::string& path, int rank, std::string
     detail::byte_source source{path, remedy};
     idx_array result{detail::read_idx_extents(source, rank), {}};
     std::size_t expected = 1;
-    for (const std::int64_t extent : result.extents) expected *= static_cast<std::size_t>(extent);
+    for (const std::int64_t extent : result.extents) expected *= to_size(extent);
     while (result.elements.size() < expected) {
         const std::size_t before = result.elements.size();
         const std::size_t step = std::min(expected - before, std::max<std::size_t>(before, 1U << 20U));

@@ -10,15 +10,15 @@ namespace tessera::io {
 TESSERA_INLINE image_set::image_set(std::vector<float> images, std::vector<std::int32_t> labels,
                                     std::array<std::int64_t, 3> shape, int classes)
     : sample_set(std::move(images), std::move(labels)), shape_{shape}, classes_{classes} {
-    const auto expected = static_cast<std::size_t>(size() * shape[0] * shape[1] * shape[2]);
+    const auto expected = to_size(size() * shape[0] * shape[1] * shape[2]);
     if (inputs().size() != expected)
         throw error("a set of " + std::to_string(size()) + " images has " + std::to_string(inputs().size()) +
                     " pixels; its shape needs " + std::to_string(expected));
 }
 
 TESSERA_INLINE std::span<const float> image_set::image(std::int64_t index) const {
-    const auto size = static_cast<std::size_t>(channels() * height() * width());
-    return images().subspan(static_cast<std::size_t>(index) * size, size);
+    const auto size = to_size(channels() * height() * width());
+    return images().subspan(to_size(index) * size, size);
 }
 
 } // namespace tessera::io

@@ -65,7 +65,7 @@ public:
     explicit prefetched(Range&& range, int depth = 2) : range_(std::forward<Range>(range)) {
         if (depth < 1)
             throw error(std::to_string(depth) + " batches are to be made ahead; make at least 1, or do not prefetch");
-        slots_.resize(static_cast<std::size_t>(depth) + 1); // and the one that the loop is at
+        slots_.resize(to_size(depth) + 1); // and the one that the loop is at
     }
     prefetched(const prefetched&) = delete;
     prefetched& operator=(const prefetched&) = delete;

@@ -114,7 +114,7 @@ void write_csv(const std::string& path, const std::vector<Row>& rows) {
 /// alone. Throws tessera::error for a column that is not there and for a field that is none of its type's values.
 template <Described Row>
 std::vector<Row> rows_of(const csv_table& table) {
-    std::vector<Row> rows(static_cast<std::size_t>(table.rows()));
+    std::vector<Row> rows(to_size(table.rows()));
     for (std::size_t r = 0; r < rows.size(); ++r) {
         detail::each_column(rows[r], "", [&](const std::string& name, auto& value) {
             const std::string& text = table.text(static_cast<std::int64_t>(r), table.column(name));

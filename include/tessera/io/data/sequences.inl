@@ -69,11 +69,10 @@ TESSERA_INLINE sequence_set::range::iterator sequence_set::range::begin() {
 TESSERA_INLINE void sequence_set::range::next() {
     const auto count = static_cast<std::int64_t>(all_->tokens.size());
     while (position_ < count) {
-        const auto sample = static_cast<std::size_t>(order_ ? (*order_)(position_) : position_);
+        const auto sample = to_size(order_ ? (*order_)(position_) : position_);
         ++position_;
         const auto length = static_cast<std::int64_t>(all_->tokens[sample].size());
-        const auto bucket =
-            static_cast<std::size_t>(std::lower_bound(buckets_.begin(), buckets_.end(), length) - buckets_.begin());
+        const auto bucket = to_size(std::lower_bound(buckets_.begin(), buckets_.end(), length) - buckets_.begin());
         waiting_[bucket].push_back(sample);
         if (static_cast<std::int64_t>(waiting_[bucket].size()) == batch_size_) return fill(bucket);
     }
@@ -84,7 +83,7 @@ TESSERA_INLINE void sequence_set::range::next() {
 }
 
 TESSERA_INLINE void sequence_set::range::fill(std::size_t bucket) {
-    const auto length = static_cast<std::size_t>(buckets_[bucket]);
+    const auto length = to_size(buckets_[bucket]);
     std::vector<std::size_t>& samples = waiting_[bucket];
     inputs_.assign(samples.size() * length, with_.token);
     labels_.assign(samples.size() * length, with_.label);

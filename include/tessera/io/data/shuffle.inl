@@ -39,8 +39,8 @@ TESSERA_INLINE std::uint64_t epoch_order::encrypt(std::uint64_t x) const {
 
 TESSERA_INLINE std::vector<std::int64_t> shuffled_order(std::int64_t size, std::uint64_t seed, std::uint64_t epoch) {
     const epoch_order at(size, seed, epoch);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(at.size()));
-    for (std::int64_t i = 0; i < at.size(); ++i) order[static_cast<std::size_t>(i)] = at(i);
+    std::vector<std::int64_t> order(to_size(at.size()));
+    for (std::int64_t i = 0; i < at.size(); ++i) order[to_size(i)] = at(i);
     return order;
 }
 

@@ -31,7 +31,7 @@ TESSERA_INLINE const std::string& vocabulary::text_of(std::int32_t token) const 
     if (token < 0 || token >= size())
         throw error("token " + std::to_string(token) + " is not one of the vocabulary's " + std::to_string(size()) +
                     "; use the vocabulary that the tokens were made with");
-    return tokens_[static_cast<std::size_t>(token)];
+    return tokens_[to_size(token)];
 }
 
 TESSERA_INLINE std::vector<std::int32_t> vocabulary::encode(std::string_view text) const {

@@ -13,10 +13,9 @@ TESSERA_INLINE std::vector<std::string> searches_in(const std::string& text) {
         search_reader::refuse("it does not begin with 'tessera-coarse-search 1'; it is something else, or of another "
                               "version");
     }
-    std::vector<std::string> all(static_cast<std::size_t>(r.number<int>(0, 1000, "the number of searches")));
+    std::vector<std::string> all(to_size(r.number<int>(0, 1000, "the number of searches")));
     for (std::string& one : all) {
-        one =
-            r.text(static_cast<std::size_t>(r.count("the length of a search", static_cast<std::int64_t>(text.size()))));
+        one = r.text(to_size(r.count("the length of a search", static_cast<std::int64_t>(text.size()))));
     }
     if (!r.finished()) {
         search_reader::refuse("something follows the last search");

@@ -24,7 +24,7 @@ TESSERA_INLINE search::placement::layer_profile profile_reader::read() {
     }
     std::vector<char> joined(profile_.layers.size(), 0);
     for (const auto& [from, to] : profile_.edges) {
-        joined[static_cast<std::size_t>(from)] = joined[static_cast<std::size_t>(to)] = 1;
+        joined[to_size(from)] = joined[to_size(to)] = 1;
     }
     for (std::size_t v = 0; v < joined.size(); ++v) {
         if (joined[v] == 0 && joined.size() > 1) {
@@ -152,7 +152,7 @@ TESSERA_INLINE void profile_reader::edge() {
     const int from = known(id(text.substr(0, middle)));
     const int to = known(id(text.substr(middle + 4)));
     if (from == to) {
-        refuse("joins '" + profile_.layers[static_cast<std::size_t>(from)].id + "' to itself; take it out");
+        refuse("joins '" + profile_.layers[to_size(from)].id + "' to itself; take it out");
     }
     if (!edges_.insert({from, to}).second) {
         refuse("is an edge that was there before; take it out");
@@ -199,8 +199,7 @@ TESSERA_INLINE std::string profile_text(const search::placement::layer_profile& 
         text += (l.stage >= 0 ? " -- stage_id=" + std::to_string(l.stage) : "") + "\n";
     }
     for (const auto& [from, to] : p.edges) {
-        text += "\t" + p.layers[static_cast<std::size_t>(from)].id + " -- " +
-                p.layers[static_cast<std::size_t>(to)].id + "\n";
+        text += "\t" + p.layers[to_size(from)].id + " -- " + p.layers[to_size(to)].id + "\n";
     }
     return text;
 }

@@ -43,7 +43,7 @@ TESSERA_INLINE std::string cpp_writer::write(const std::string& name) {
     std::string entries;
     for (int t = 0; t < g_.tensor_count; ++t) {
         const int op = g_.tensors[t].producer;
-        layers += "struct " + names_[static_cast<std::size_t>(t)] +
+        layers += "struct " + names_[to_size(t)] +
                   " {\n    static constexpr std::string_view path = " + path_text(called(t)) + ";\n" +
                   (op < 0 ? "" : "    static constexpr ts::op_attributes attributes = " + attributes(op) + ";\n") +
                   "};\n";
@@ -67,8 +67,7 @@ TESSERA_INLINE std::string cpp_writer::path_text(const std::string& path) {
 
 TESSERA_INLINE std::string cpp_writer::called(int t) const {
     const int op = g_.tensors[t].producer;
-    return op < 0 ? std::string(g_.tensors[t].name)
-                  : labels_.texts[static_cast<std::size_t>(labels_.of[static_cast<std::size_t>(op)])];
+    return op < 0 ? std::string(g_.tensors[t].name) : labels_.texts[to_size(labels_.of[to_size(op)])];
 }
 
 TESSERA_INLINE std::string cpp_writer::input(int t) const {
@@ -86,12 +85,12 @@ TESSERA_INLINE std::string cpp_writer::input(int t) const {
         const std::string extent = std::to_string(x.extents[d]);
         what += (d == 1 ? "<" : ", ") + (d == 1 && x.any_length ? "ts::up_to<" + extent + ">" : extent);
     }
-    return "ts::input<" + names_[static_cast<std::size_t>(t)] + ", " + what + (rank > 1 ? ">" : "") + ">";
+    return "ts::input<" + names_[to_size(t)] + ", " + what + (rank > 1 ? ">" : "") + ">";
 }
 
 TESSERA_INLINE std::string cpp_writer::node(int op) {
     const op_node& o = g_.ops[op];
-    const std::string& name = names_[static_cast<std::size_t>(o.output)];
+    const std::string& name = names_[to_size(o.output)];
     const int source = source_of_parameters(g_, first_users_, op);
     const int count = record_of(o.attributes).uses != nullptr ? 1 : o.inputs.size();
     if (source != -1) {
@@ -103,12 +102,12 @@ TESSERA_INLINE std::string cpp_writer::node(int op) {
             throw error("tessera: the operator " + called(o.output) + " has no place in a typed network: it reads " +
                         std::to_string(count) + " tensors and takes the parameters of another");
         }
-        return "ts::chain<" + name + ", " + names_[static_cast<std::size_t>(o.inputs[0])] + ", ts::tied<" + name +
-               ", " + names_[static_cast<std::size_t>(g_.ops[source].output)] + ">>";
+        return "ts::chain<" + name + ", " + names_[to_size(o.inputs[0])] + ", ts::tied<" + name + ", " +
+               names_[to_size(g_.ops[source].output)] + ">>";
     }
     std::string text = "ts::node<" + name + ", " + name;
     for (int k = 0; k < count; ++k) {
-        text += ", " + names_[static_cast<std::size_t>(o.inputs[k])];
+        text += ", " + names_[to_size(o.inputs[k])];
     }
     return text + ">";
 }

@@ -83,7 +83,7 @@ TESSERA_INLINE json network_writer::node(int op) {
     const std::string& path = paths_.op(op);
     names_.push_back(path);
     json j{{"name", path}};
-    const std::string& layer = labels_.texts[static_cast<std::size_t>(labels_.of[static_cast<std::size_t>(op)])];
+    const std::string& layer = labels_.texts[to_size(labels_.of[to_size(op)])];
     if (layer != path) {
         j["layer"] = layer;
     }
@@ -91,7 +91,7 @@ TESSERA_INLINE json network_writer::node(int op) {
     json& reads = j["reads"] = json::array();
     const int count = record_of(o.attributes).uses != nullptr ? 1 : o.inputs.size();
     for (int k = 0; k < count; ++k) {
-        reads.push_back(names_[static_cast<std::size_t>(o.inputs[k])]);
+        reads.push_back(names_[to_size(o.inputs[k])]);
     }
     if (const json own = own_attributes(o.attributes, path); !own.empty()) {
         j["attributes"] = own;

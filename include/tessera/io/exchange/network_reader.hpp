@@ -37,7 +37,8 @@ struct network_file {
 namespace detail {
 
 inline constexpr std::size_t most_network_nodes =
-    20'000; ///< a layer's number is looked for among all before it, so that time grows with their square: a second for so many
+    20'000; ///< a layer's number is looked for among all before it, so that time grows with their square: a second for
+            ///< so many
 
 /// The one of several names that a text is; refused with the nearest where it is none.
 template <class Names>
@@ -48,7 +49,7 @@ std::size_t one_of(const json_value& value, const Names& names, const std::strin
         value.refuse("is '" + said + "', which is no " + what +
                      did_you_mean(said, std::vector<std::string>(std::begin(names), std::end(names))));
     }
-    return static_cast<std::size_t>(found - std::begin(names));
+    return to_size(found - std::begin(names));
 }
 
 double finite(const json_value& value);

@@ -50,7 +50,7 @@ TESSERA_INLINE void read_attributes(const json_value* value, const json_value& n
                              std::to_string(field.count));
             }
             for (int k = 0; k < field.count; ++k) {
-                a.own[at + k] = number_of(numbers[static_cast<std::size_t>(k)], field) ^ list->usual[at + k];
+                a.own[at + k] = number_of(numbers[to_size(k)], field) ^ list->usual[at + k];
             }
         } else if (asks && usual->must_be_said(field.name)) {
             missing = missing.empty() ? field.name : missing;
@@ -257,8 +257,7 @@ TESSERA_INLINE void network_reader::finish(const json_value& list, precision mat
         list.refuse("breaks a rule: " + std::string(to_text(rule::network_has_no_loss)));
     }
     if (const problem p = problem_of_lengths(g.view())) {
-        list.refuse("breaks a rule: " + words_of(p) +
-                    (p.op < 0 ? "" : ", at '" + names_[static_cast<std::size_t>(p.op)] + "'"));
+        list.refuse("breaks a rule: " + words_of(p) + (p.op < 0 ? "" : ", at '" + names_[to_size(p.op)] + "'"));
     }
     std::unordered_map<std::string_view, int> layers;
     int introduced = 0; // parameters, which have the numbers in which operators introduce them
@@ -269,7 +268,7 @@ TESSERA_INLINE void network_reader::finish(const json_value& list, precision mat
         for (const int p : o.parameters) {
             if (p >= introduced) {
                 introduced = p + 1;
-                g.parameters[static_cast<std::size_t>(p)].instance = o.instance;
+                g.parameters[to_size(p)].instance = o.instance;
             }
         }
     }

@@ -13,7 +13,7 @@ TESSERA_INLINE std::string whole_file(const std::string& path, std::int64_t most
         throw error("tessera: '" + path + "' has " + std::to_string(file.bytes()) + " bytes, and a model has at most " +
                     std::to_string(most) + "; export it with external data");
     }
-    std::string bytes(static_cast<std::size_t>(file.bytes()), '\0');
+    std::string bytes(to_size(file.bytes()), '\0');
     file.read(0, bytes.data(), bytes.size());
     return bytes;
 }
@@ -35,7 +35,7 @@ TESSERA_INLINE void external_data::find(onnx::tensor& t) {
         refuse(t, "ends at byte " + std::to_string(t.offset) + " + " + std::to_string(length) + " of '" + t.location +
                       "', which has " + std::to_string(total));
     }
-    t.raw = std::string_view(bytes).substr(static_cast<std::size_t>(t.offset), static_cast<std::size_t>(length));
+    t.raw = std::string_view(bytes).substr(to_size(t.offset), to_size(length));
     t.has_raw = true;
 }
 

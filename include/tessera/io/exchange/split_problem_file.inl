@@ -5,6 +5,8 @@
 
 #include "tessera/io/exchange/split_problem_file.hpp"
 
+#include "tessera/base/box.hpp"
+
 namespace tessera::io::detail {
 
 TESSERA_INLINE json_object loose_object(const json_value& of, const std::vector<std::string>& known) {
@@ -91,8 +93,8 @@ TESSERA_INLINE placement::split_problem split_problem_from(const json_document& 
         if (const json_value* bytes = m.find("size")) {
             e.bytes = detail::split_number(*bytes);
         }
-        placement::split_node& from = p.nodes[static_cast<std::size_t>(e.from)];
-        char& is_known = known[static_cast<std::size_t>(e.from)];
+        placement::split_node& from = p.nodes[to_size(e.from)];
+        char& is_known = known[to_size(e.from)];
         if (is_known != 0 && std::abs(from.output_cost - cost) > 1e-6) {
             m.get("cost").refuse("is " + fixed_text(cost) + ", but another edge out of node " +
                                  std::to_string(from.id) + " costs " + fixed_text(from.output_cost) +
@@ -133,9 +135,8 @@ TESSERA_INLINE json to_json(const placement::split_problem& p) {
     }
     json edges = json::array();
     for (const placement::split_edge& e : p.edges) {
-        const placement::split_node& from = p.nodes[static_cast<std::size_t>(e.from)];
-        json x{
-            {"sourceId", from.id}, {"destId", p.nodes[static_cast<std::size_t>(e.to)].id}, {"cost", from.output_cost}};
+        const placement::split_node& from = p.nodes[to_size(e.from)];
+        json x{{"sourceId", from.id}, {"destId", p.nodes[to_size(e.to)].id}, {"cost", from.output_cost}};
         if (e.bytes >= 0) {
             x["size"] = e.bytes;
         }
@@ -159,8 +160,7 @@ TESSERA_INLINE json to_json(const placement::split_problem& p, const placement::
                 ids.push_back(p.nodes[v].id);
             }
         }
-        (p.is_cpu(d) ? cpus : accelerators)
-            .push_back({{"load", load[static_cast<std::size_t>(d)]}, {"nodes", std::move(ids)}});
+        (p.is_cpu(d) ? cpus : accelerators).push_back({{"load", load[to_size(d)]}, {"nodes", std::move(ids)}});
     }
     return {{"maxLoad", placement::max_load(p, s)}, {"fpgas", std::move(accelerators)}, {"cpus", std::move(cpus)}};
 }

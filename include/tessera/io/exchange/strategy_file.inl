@@ -89,7 +89,7 @@ TESSERA_INLINE json strategy_json(const graph_view& g, const strategy& s, int de
     });
     json& layers = j["layers"] = json::array();
     for (int op = 0; op < g.op_count; ++op) {
-        layers.push_back(to_json(g, s.view(), op, names[static_cast<std::size_t>(op)]));
+        layers.push_back(to_json(g, s.view(), op, names[to_size(op)]));
     }
     return j;
 }

@@ -25,8 +25,8 @@ TESSERA_INLINE strategy_file strategy_reader::read(const json_document& document
     if (const problem p = check_strategy(g_, s.view(), file.devices)) {
         const std::string words = to_text(p, p.op >= 0 ? path_of(g_, p.op) : std::string());
         const auto& layers = top.get("layers").items();
-        const bool has_line = p.op >= 0 && static_cast<std::size_t>(p.op) < layers.size();
-        (has_line ? layers[static_cast<std::size_t>(p.op)] : document.root()).refuse("cannot be: " + words);
+        const bool has_line = p.op >= 0 && to_size(p.op) < layers.size();
+        (has_line ? layers[to_size(p.op)] : document.root()).refuse("cannot be: " + words);
     }
     return file;
 }
@@ -43,9 +43,9 @@ TESSERA_INLINE pipeline_schedule strategy_reader::read_schedule(const json_value
     }
     const auto marks = [&](const char* name, std::vector<char>& out) {
         if (const json_value* list = o.find(name)) {
-            out.assign(static_cast<std::size_t>(micro_batches), 0);
+            out.assign(to_size(micro_batches), 0);
             for (const json_value& m : list->items()) {
-                out[static_cast<std::size_t>(m.small(0, micro_batches - 1))] = 1;
+                out[to_size(m.small(0, micro_batches - 1))] = 1;
             }
         }
     };
@@ -57,8 +57,7 @@ TESSERA_INLINE pipeline_schedule strategy_reader::read_schedule(const json_value
                  " actions; every stage takes every micro-batch forward and backward");
     }
     try { // each action is there, once, on one worker; what the stages wait for depends on the network
-        schedule::timetable_of(s, {schedule::action_times{}},
-                               std::vector<std::vector<int>>(static_cast<std::size_t>(s.stages)));
+        schedule::timetable_of(s, {schedule::action_times{}}, std::vector<std::vector<int>>(to_size(s.stages)));
     } catch (const error& e) {
         v.refuse(std::string("does not hold together: ") + e.what());
     }
@@ -113,10 +112,10 @@ TESSERA_INLINE void strategy_reader::read_layers(json_object& top, strategy& s) 
 TESSERA_INLINE void strategy_reader::read_layer(json_object& o, const json_value& at, strategy& s, int op) {
     const char* kind = to_text(g_.ops[op].attributes.kind);
     if (const json_value& found = o.get("kind"); found.text() != kind) {
-        found.refuse("is '" + found.text() + "', but the layer '" + names_[static_cast<std::size_t>(op)] +
-                     "' of this network is a " + kind + "; the strategy is for another network");
+        found.refuse("is '" + found.text() + "', but the layer '" + names_[to_size(op)] + "' of this network is a " +
+                     kind + "; the strategy is for another network");
     }
-    configuration& c = s.ops[static_cast<std::size_t>(op)];
+    configuration& c = s.ops[to_size(op)];
     if (const json_value* splits = o.find("splits")) {
         for (const auto& [name, split] : splits->members()) {
             read_split(split, name, s, op);
@@ -139,9 +138,8 @@ TESSERA_INLINE void strategy_reader::read_layer(json_object& o, const json_value
         devices.push_back(d.small(0, most));
     }
     if (static_cast<index_t>(devices.size()) != tessera::detail::count_shards(c)) {
-        at.refuse("lists " + std::to_string(devices.size()) + " devices for the layer '" +
-                  names_[static_cast<std::size_t>(op)] + "', which has " +
-                  std::to_string(tessera::detail::count_shards(c)) + " shards");
+        at.refuse("lists " + std::to_string(devices.size()) + " devices for the layer '" + names_[to_size(op)] +
+                  "', which has " + std::to_string(tessera::detail::count_shards(c)) + " shards");
     }
     s.place(op, devices);
 }
@@ -153,7 +151,7 @@ TESSERA_INLINE void strategy_reader::read_split(const json_value& v, const std::
             continue;
         }
         if (!v.is_object()) {
-            s.ops[static_cast<std::size_t>(op)].degree[l] = v.small(1, most);
+            s.ops[to_size(op)].degree[l] = v.small(1, most);
             return;
         }
         json_object o(v);
@@ -165,7 +163,7 @@ TESSERA_INLINE void strategy_reader::read_split(const json_value& v, const std::
         s.cut(op, l, at);
         return;
     }
-    v.refuse("splits the layer '" + names_[static_cast<std::size_t>(op)] + "' along a dimension that it does not have");
+    v.refuse("splits the layer '" + names_[to_size(op)] + "' along a dimension that it does not have");
 }
 
 } // namespace tessera::io::detail

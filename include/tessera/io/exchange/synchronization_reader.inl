@@ -52,7 +52,7 @@ TESSERA_INLINE bool synchronization_reader::read_how(const char*& at, const char
     bool known = false;
     for (int i = 0; i < value_count<exchange>; ++i) {
         const auto e = static_cast<exchange>(i);
-        if (std::string_view(word, static_cast<std::size_t>(at - word)) == to_text(e)) {
+        if (std::string_view(word, to_size(at - word)) == to_text(e)) {
             m.method = e;
             known = true;
         }

@@ -67,7 +67,7 @@ TESSERA_INLINE void export_torch(const std::string& folder, const graph_view& g,
 TESSERA_INLINE void export_torch(const std::string& folder, const graph_view& g, const strategy_view& s, int devices,
                                  const optimizer& update, const torch_options& options) {
     export_torch(folder, g, s, devices, update, options, [&](int p) {
-        std::vector<float> values(static_cast<std::size_t>(g.parameters[p].extents.volume()));
+        std::vector<float> values(to_size(g.parameters[p].extents.volume()));
         initialize(g, p, options.seed, values);
         return values;
     });

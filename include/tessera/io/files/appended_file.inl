@@ -26,7 +26,7 @@ TESSERA_INLINE void appended_file::append(std::string_view record) {
             const bool torn = is_regular_ && ::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0;
             refuse(torn ? "writing, which left a part of a record" : "writing", code);
         }
-        record.remove_prefix(static_cast<std::size_t>(written));
+        record.remove_prefix(to_size(written));
     }
     bytes_ += static_cast<std::int64_t>(whole.size());
 }

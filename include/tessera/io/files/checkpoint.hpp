@@ -50,9 +50,11 @@ concept KeepsTraining = requires(S& s, const state_piece& piece, float* numbers,
 struct load_options {
     bool any_network = false; ///< also one of another network whose parameters have the same names and extents
     bool any_optimizer =
-        false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate, which goes on
+        false; ///< also one of a training with another optimizer or other settings of it, but for the learning rate,
+               ///< which goes on
     bool averages =
-        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of {.for_training = false}
+        false; ///< the moving averages of the weights in their place, where the optimizer kept some: for a trainer of
+               ///< {.for_training = false}
 };
 
 namespace detail {
@@ -135,7 +137,7 @@ public:
         const graph_view g = s.graph_of();
         network_ = network_hash(g);
         optimizer_ = names_of_states(s.update());
-        tensors_.resize(static_cast<std::size_t>(layout_.files()));
+        tensors_.resize(to_size(layout_.files()));
         chunks_.resize(tensors_.size());
         std::size_t elements = 0;
         for (const checkpoint_chunk& c : layout_.chunks()) {
@@ -150,16 +152,16 @@ public:
             for (int d = 0; d < c.where.rank && c.residual_of < 0; ++d) {
                 t.offsets.push_back(c.where.dim[d].begin);
             }
-            tensors_[static_cast<std::size_t>(c.file)].push_back(std::move(t));
-            chunks_[static_cast<std::size_t>(c.file)].push_back(&c);
-            const auto volume = static_cast<std::size_t>(c.where.volume());
+            tensors_[to_size(c.file)].push_back(std::move(t));
+            chunks_[to_size(c.file)].push_back(&c);
+            const auto volume = to_size(c.where.volume());
             elements = owns_numbers ? elements + volume : std::max(elements, volume);
         }
         numbers_.resize(elements);
         std::size_t at = 0;
         for (std::vector<named_tensor>& file : tensors_) {
             for (named_tensor& t : file) {
-                const auto volume = static_cast<std::size_t>(t.elements());
+                const auto volume = to_size(t.elements());
                 t.numbers = std::span<const float>(numbers_).subspan(at, volume);
                 at += owns_numbers ? volume : 0;
             }
@@ -169,7 +171,7 @@ public:
     checkpoint_part& operator=(const checkpoint_part&) = delete;
 
     const checkpoint_layout& layout() const { return layout_; }
-    const std::vector<named_tensor>& tensors(int file) const { return tensors_[static_cast<std::size_t>(file)]; }
+    const std::vector<named_tensor>& tensors(int file) const { return tensors_[to_size(file)]; }
 
     /// What the session has come to, but for its numbers. All processes call it.
     template <class Session>
@@ -185,7 +187,7 @@ public:
     /// The numbers of a tensor of a file, copied; of all of them.
     template <class Session>
     std::span<const float> take(const Session& s, int file, std::size_t tensor) {
-        const auto f = static_cast<std::size_t>(file);
+        const auto f = to_size(file);
         const std::span<const float> to = tensors_[f][tensor].numbers;
         copy_chunk(s, *chunks_[f][tensor], numbers_.data() + (to.data() - numbers_.data()));
         return to;

@@ -32,7 +32,7 @@ TESSERA_INLINE std::vector<std::string> names_of_states(const optimizer& o) {
 
 TESSERA_INLINE std::string tensor_name(const graph_view& g, const optimizer& o, int parameter, int state) {
     const std::string path = parameter_path_of(g, parameter);
-    return state < 0 ? path : "optimizer/" + names_of_states(o)[static_cast<std::size_t>(state)] + "/" + path;
+    return state < 0 ? path : "optimizer/" + names_of_states(o)[to_size(state)] + "/" + path;
 }
 
 TESSERA_INLINE std::string shown_states(const std::vector<std::string>& kept) {

@@ -64,7 +64,7 @@ TESSERA_INLINE void tensor_files::pour(const std::string& name, state_sink& to) 
     for (const stored_box& b : tensors_.at(name).boxes) {
         box all{static_cast<int>(b.place->extents.size()), {}};
         for (int d = 0; d < all.rank; ++d) {
-            const auto k = static_cast<std::size_t>(d);
+            const auto k = to_size(d);
             all.dim[d] = {b.place->offsets[k], b.place->offsets[k] + b.place->extents[k]};
         }
         const index_t volume = all.volume();
@@ -73,7 +73,7 @@ TESSERA_INLINE void tensor_files::pour(const std::string& name, state_sink& to) 
         for (index_t at = 0; at < volume; at += step) {
             tessera::detail::for_each_box(all, {at, std::min(at + step, volume)}, [&](const box& what, index_t first) {
                 if (to.wants(what)) {
-                    part.resize(static_cast<std::size_t>(what.volume()));
+                    part.resize(to_size(what.volume()));
                     b.file->read(*b.place, first, part);
                     to.put(what, part.data());
                 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint keeps of the identity of its training (execute/ranks/training_identity.hpp), and whether another training
-// may go on from it.
+// What a checkpoint keeps of the identity of its training (execute/ranks/training_identity.hpp), and whether another
+// training may go on from it.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

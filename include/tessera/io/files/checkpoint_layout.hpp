@@ -38,7 +38,7 @@ public:
     template <class Session>
     explicit checkpoint_layout(const Session& s) {
         const process_group* const group = processes_of(s);
-        load_.assign(group == nullptr ? 1 : static_cast<std::size_t>(group->size()), 0);
+        load_.assign(group == nullptr ? 1 : to_size(group->size()), 0);
         std::map<std::pair<int, int>, int> numbers; // of (process, how-manieth of its files)
         const graph_view g = s.graph_of();
         for (int p = 0; p < g.parameter_count; ++p) {
@@ -71,7 +71,7 @@ public:
     /// True where a process writes what others hold: they must bring it to its node.
     bool gathers() const;
     int files() const { return static_cast<int>(writers_.size()); }
-    int writer(int file) const { return writers_[static_cast<std::size_t>(file)]; }
+    int writer(int file) const { return writers_[to_size(file)]; }
     std::string name(int file) const;
 
 private:

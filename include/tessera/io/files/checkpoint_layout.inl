@@ -98,7 +98,7 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
     for (const state_piece& piece : needed) {
         std::vector<char> who(load_.size(), 0);
         for (const int d : piece.devices) {
-            who[group == nullptr ? 0 : static_cast<std::size_t>(group->owner(d))] = 1;
+            who[group == nullptr ? 0 : to_size(group->owner(d))] = 1;
         }
         for (std::size_t r = 0; r < who.size(); ++r) {
             common[r] = common[r] != 0 && who[r] != 0 ? 1 : 0;
@@ -107,14 +107,14 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
     }
     if (std::count(common.begin(), common.end(), 1) > 0) {
         const int writer = least_of(common);
-        load_[static_cast<std::size_t>(writer)] += all.volume();
+        load_[to_size(writer)] += all.volume();
         places_.emplace_back(checkpoint_chunk{p, state, all, 0, -1, std::move(needed)}, place(writer, 0));
         return;
     }
     std::map<int, std::vector<state_piece>> of;
     for (std::size_t i = 0; i < needed.size(); ++i) {
         const int writer = least_of(holds[i]);
-        load_[static_cast<std::size_t>(writer)] += needed[i].elements.size();
+        load_[to_size(writer)] += needed[i].elements.size();
         of[writer].push_back(std::move(needed[i]));
     }
     for (auto& [writer, mine] : of) {
@@ -128,7 +128,7 @@ TESSERA_INLINE void checkpoint_layout::add(int p, int state, const box& all, std
 TESSERA_INLINE int checkpoint_layout::least_of(const std::vector<char>& holders) const {
     int least = -1;
     for (std::size_t r = 0; r < holders.size(); ++r) {
-        if (holders[r] != 0 && (least < 0 || load_[r] < load_[static_cast<std::size_t>(least)])) {
+        if (holders[r] != 0 && (least < 0 || load_[r] < load_[to_size(least)])) {
             least = static_cast<int>(r);
         }
     }

@@ -138,7 +138,7 @@ TESSERA_INLINE std::string saver_lock::this_process() {
 TESSERA_INLINE std::string saver_lock::text() const {
     char all[most_text];
     const auto got = ::pread(file_.get(), all, sizeof all, 0);
-    return got > 0 ? std::string(all, static_cast<std::size_t>(got)) : std::string();
+    return got > 0 ? std::string(all, to_size(got)) : std::string();
 }
 
 TESSERA_INLINE void saver_lock::write(off_t at, const std::string& text) {

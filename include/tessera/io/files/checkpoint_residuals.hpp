@@ -25,7 +25,7 @@ inline bool names_residual(const std::string& name) { return name.starts_with(re
 /// Takes all numbers of a tensor, whatever boxes they come in.
 class whole_sink final : public state_sink {
 public:
-    explicit whole_sink(const box& all) : all_(all), numbers_(static_cast<std::size_t>(all.volume())) {}
+    explicit whole_sink(const box& all) : all_(all), numbers_(to_size(all.volume())) {}
     bool wants(const box&) const override { return true; }
     void put(const box& what, const float* numbers) override;
     const std::vector<float>& numbers() const { return numbers_; }
@@ -59,7 +59,7 @@ void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
     }
     for (int p = 0; p < g.parameter_count; ++p) {
         const box all = whole(g.parameters[p].extents);
-        std::vector<float> sum(static_cast<std::size_t>(all.volume()), 0.0F);
+        std::vector<float> sum(to_size(all.volume()), 0.0F);
         for (const auto& [name, r] : saved) {
             if (r.parameter == p) {
                 box_copy(r.region, r.region, all)
@@ -68,7 +68,7 @@ void take_residuals(Session& s, const tensor_files& file, bool same_plan) {
         }
         for (const residual_key& r : mine) {
             if (r.parameter == p) { // an element that is given is not there for the next device
-                std::vector<float> part(static_cast<std::size_t>(r.region.volume()));
+                std::vector<float> part(to_size(r.region.volume()));
                 box_copy(r.region, all, r.region).apply(sum.data(), part.data(), true, reducer::sum);
                 const std::vector<float> none(part.size(), 0.0F);
                 box_copy(r.region, r.region, all).apply(none.data(), sum.data(), true, reducer::sum);

@@ -74,7 +74,7 @@ TESSERA_INLINE std::vector<std::pair<std::string, residual_key>> residuals_in(co
         }
         r.region.rank = whole_parameter.rank;
         for (int d = 0; d < r.region.rank; ++d) {
-            const auto k = static_cast<std::size_t>(d);
+            const auto k = to_size(d);
             r.region.dim[d] = {begins[k], begins[k] + extents[k]};
         }
         if (!whole_parameter.contains(r.region)) {

@@ -176,8 +176,7 @@ TESSERA_INLINE std::uint32_t checkpoint_folder::crc_of_file(const files::open_fi
     std::uint32_t crc = 0;
     std::string part(std::size_t{1} << 18U, '\0'); // stays in the cache
     for (std::int64_t at = 0; at < file.bytes();) {
-        const auto count =
-            static_cast<std::size_t>(std::min<std::int64_t>(file.bytes() - at, static_cast<std::int64_t>(part.size())));
+        const auto count = to_size(std::min<std::int64_t>(file.bytes() - at, static_cast<std::int64_t>(part.size())));
         file.read(at, part.data(), count);
         crc = crc_of({part.data(), count}, crc);
         at += static_cast<std::int64_t>(count);

@@ -11,12 +11,11 @@ TESSERA_INLINE checkpoint_writers::checkpoint_writers(process_group* group, int 
     if (group == nullptr) {
         own_ = std::make_unique<saving_notes>();
         notes_ = own_.get();
-        own_files_.resize(static_cast<std::size_t>(files));
+        own_files_.resize(to_size(files));
         files_ = own_files_.data();
     } else { // one after the other, on every node
         auto* const memory = static_cast<std::byte*>(group->share(
-            group->first_here(),
-            static_cast<index_t>(sizeof(saving_notes) + sizeof(written_file) * static_cast<std::size_t>(files))));
+            group->first_here(), static_cast<index_t>(sizeof(saving_notes) + sizeof(written_file) * to_size(files))));
         notes_ = reinterpret_cast<saving_notes*>(memory);
         files_ = reinterpret_cast<written_file*>(memory + sizeof(saving_notes));
         if (group->nodes() > 1) {

@@ -31,7 +31,7 @@ TESSERA_INLINE csv_table::csv_table(std::string_view text, std::string name, con
 }
 
 TESSERA_INLINE const std::string& csv_table::text(std::int64_t row, std::size_t column) const {
-    return fields_[static_cast<std::size_t>(row) * names_.size() + column];
+    return fields_[to_size(row) * names_.size() + column];
 }
 
 TESSERA_INLINE std::size_t csv_table::column(std::string_view name) const {
@@ -56,7 +56,7 @@ TESSERA_INLINE std::vector<std::int32_t> csv_table::integers(std::string_view na
 TESSERA_INLINE sample_set csv_table::samples(const std::vector<std::string>& inputs, std::string_view label,
                                              std::int32_t classes) const {
     if (inputs.empty()) throw error("samples of '" + name_ + "' need at least one input; name its columns");
-    std::vector<float> all(static_cast<std::size_t>(rows()) * inputs.size());
+    std::vector<float> all(to_size(rows()) * inputs.size());
     for (std::size_t k = 0; k < inputs.size(); ++k) {
         const std::vector<float> values = numbers(inputs[k]);
         for (std::size_t r = 0; r < values.size(); ++r) all[r * inputs.size() + k] = values[r];

@@ -36,7 +36,7 @@ namespace detail {
 /// All numbers of a tensor.
 class whole_tensor final : public state_sink {
 public:
-    explicit whole_tensor(const shape& s) : all_(whole(s)), numbers_(static_cast<std::size_t>(s.volume())) {}
+    explicit whole_tensor(const shape& s) : all_(whole(s)), numbers_(to_size(s.volume())) {}
     bool wants(const box&) const override { return true; }
     void put(const box& what, const float* numbers) override;
     std::vector<float>& numbers() { return numbers_; }

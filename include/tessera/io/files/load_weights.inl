@@ -50,8 +50,8 @@ TESSERA_INLINE std::vector<float> moved(const weight_move& m, const tensor_files
     std::vector<float>& x = tensor.numbers();
     if (m.transposed) {
         std::vector<float> y(x.size());
-        const auto rows = static_cast<std::size_t>(s[0]);
-        const auto columns = static_cast<std::size_t>(s[1]);
+        const auto rows = to_size(s[0]);
+        const auto columns = to_size(s[1]);
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::size_t k = 0; k < columns; ++k) {
                 y[k * rows + i] = x[i * columns + k];

@@ -144,7 +144,7 @@ TESSERA_INLINE std::vector<float> safetensors_file::numbers(const std::string& n
         refuse("it has no tensor " + name);
     }
     const place& p = found->second;
-    std::vector<float> out(static_cast<std::size_t>(p.elements()));
+    std::vector<float> out(to_size(p.elements()));
     read(p, 0, out);
     return out;
 }
@@ -160,7 +160,7 @@ TESSERA_INLINE void safetensors_file::read(const place& p, std::int64_t first, s
         file_.read(from, to.data(), to.size_bytes());
         return;
     }
-    std::string bytes(to.size() * static_cast<std::size_t>(each), '\0');
+    std::string bytes(to.size() * to_size(each), '\0');
     file_.read(from, bytes.data(), bytes.size());
     for (std::size_t i = 0; i < to.size(); ++i) {
         to[i] = number(p.type, bytes.data(), i);

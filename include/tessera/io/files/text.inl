@@ -32,8 +32,8 @@ TESSERA_INLINE std::uint64_t text_set::hash() const {
 
 TESSERA_INLINE token_range text_set::batches(std::int64_t batch_size, const batch_options& options) const& {
     const std::span<const std::int32_t> all(*tokens_);
-    return token_range::windows(all.first(all.size() - 1), all.subspan(1), size_, static_cast<std::size_t>(length_),
-                                static_cast<std::size_t>(stride_), batch_size, options);
+    return token_range::windows(all.first(all.size() - 1), all.subspan(1), size_, to_size(length_), to_size(stride_),
+                                batch_size, options);
 }
 
 TESSERA_INLINE std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>

@@ -21,7 +21,8 @@ struct weight_name {
     std::string theirs;      ///< of a layer, without what follows in the file: ".weight", ".bias", ".running_mean"
     bool transposed = false; ///< weights are [inputs, outputs] in the file, as those of GPT-2's Conv1D
     index_t first =
-        0; ///< with the next: those rows (outputs) of the file's tensors, such as a third of a fused query, key and value
+        0; ///< with the next: those rows (outputs) of the file's tensors, such as a third of a fused query, key and
+           ///< value
     index_t rows = 0; ///< 0: all
 };
 

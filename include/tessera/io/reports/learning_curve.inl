@@ -14,7 +14,7 @@ TESSERA_INLINE std::vector<scalar> read_metrics(const std::string& path) {
     const std::size_t step = table.column("step");
     const std::size_t value = table.column("value");
     const std::size_t time = table.column("wall_time");
-    std::vector<scalar> all(static_cast<std::size_t>(table.rows()));
+    std::vector<scalar> all(to_size(table.rows()));
     for (std::size_t r = 0; r < all.size(); ++r) {
         const auto read = [&](std::size_t column, auto& number) {
             const std::string& field = table.text(static_cast<std::int64_t>(r), column);

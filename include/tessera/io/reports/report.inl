@@ -12,7 +12,7 @@ TESSERA_INLINE report_writer::report_writer(const shown_run& r, const report_opt
     busy_.assign(bytes_.size(), 0);
     for (const simulation::busy_span& b : r.activities.spans) {
         if (b.lane >= 0 && b.lane < r.activities.lanes) {
-            busy_[static_cast<std::size_t>(b.lane)] += b.end - b.start;
+            busy_[to_size(b.lane)] += b.end - b.start;
         }
     }
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
@@ -174,7 +174,7 @@ TESSERA_INLINE int report_writer::label(const task& t, int count) {
 TESSERA_INLINE json report_writer::data_of_run() {
     // Rows: of every device its computation, the measured one below, and its copies; then the links.
     std::vector<row> rows;
-    std::vector<int> compute(static_cast<std::size_t>(r_.plan.devices), -1);
+    std::vector<int> compute(to_size(r_.plan.devices), -1);
     std::vector<int> measured = compute;
     std::vector<int> copies = compute;
     std::vector<int> measured_copies = compute;
@@ -183,7 +183,7 @@ TESSERA_INLINE json report_writer::data_of_run() {
         return static_cast<int>(rows.size()) - 1;
     };
     for (int d = 0; d < shown_devices_; ++d) {
-        const auto at = static_cast<std::size_t>(d);
+        const auto at = to_size(d);
         const bool serial = !has_copy_row(r_, d);
         compute[at] = add("device " + std::to_string(d), "device", 15, d == 0 ? 2 : 5);
         measured[at] = r_.measured ? add("measured", "measured", 15, 0) : -1;
@@ -196,22 +196,22 @@ TESSERA_INLINE json report_writer::data_of_run() {
     }
     const auto put = [&](int where, const task& t, int count, index_t start, index_t end) {
         if (where >= 0 && end > start) {
-            rows[static_cast<std::size_t>(where)].spans.push_back(
+            rows[to_size(where)].spans.push_back(
                 {start, end, static_cast<int>(kind_of(t, count > 1)), label(t, count)});
         }
     };
     for (const simulation::busy_span& b : r_.activities.spans) {
-        const int where = b.device >= 0                  ? compute[static_cast<std::size_t>(b.device)]
-                          : b.lane < r_.activities.lanes ? link[static_cast<std::size_t>(b.lane)]
+        const int where = b.device >= 0                  ? compute[to_size(b.device)]
+                          : b.lane < r_.activities.lanes ? link[to_size(b.lane)]
                           : b.lane - r_.activities.lanes < r_.plan.devices
-                              ? copies[static_cast<std::size_t>(b.lane - r_.activities.lanes)]
+                              ? copies[to_size(b.lane - r_.activities.lanes)]
                               : -1;
-        put(where, r_.plan.tasks[static_cast<std::size_t>(b.task)], b.count, b.start, b.end);
+        put(where, r_.plan.tasks[to_size(b.task)], b.count, b.start, b.end);
     }
     for (std::size_t i = 0; r_.measured && i < r_.plan.tasks.size() && i < r_.measured->tasks.size(); ++i) {
         const task& t = r_.plan.tasks[i];
         const simulation::task_span& s = r_.measured->tasks[i];
-        const auto at = static_cast<std::size_t>(t.device);
+        const auto at = to_size(t.device);
         put(measured_row(r_, t) == 0 ? measured[at] : measured_copies[at], t, 1, s.start, s.end);
     }
     json data{{"end", end_}};
@@ -236,7 +236,7 @@ TESSERA_INLINE json report_writer::data_of_run() {
     const auto samples = simulation::memory_over_time(r_.plan, r_.simulated);
     for (int d = 0; d < shown_devices_; ++d) {
         json numbers = json::array();
-        for (const simulation::memory_sample& m : samples[static_cast<std::size_t>(d)]) {
+        for (const simulation::memory_sample& m : samples[to_size(d)]) {
             numbers.push_back(m.time);
             numbers.push_back(m.bytes);
         }

@@ -43,9 +43,9 @@ public:
     std::string svg();
 
 private:
-    int fold_of(int op) const { return places_.row[static_cast<std::size_t>(op)] / places_.fold; }
+    int fold_of(int op) const { return places_.row[to_size(op)] / places_.fold; }
     double left(int op) const;
-    double top(int op) const { return 20 + (places_.row[static_cast<std::size_t>(op)] % places_.fold) * down; }
+    double top(int op) const { return 20 + (places_.row[to_size(op)] % places_.fold) * down; }
 
     /// Bytes that move because two neighbours are split differently: what the reader fetches, and the gradients of it;
     /// a tensor of several readers has its gradient's bytes on the first.

@@ -23,13 +23,13 @@ TESSERA_INLINE std::string bytes_text(double bytes) {
 
 TESSERA_INLINE network_places places_of(const graph_view& g, int page) {
     network_places p;
-    p.row.assign(static_cast<std::size_t>(g.op_count), 0);
+    p.row.assign(to_size(g.op_count), 0);
     for (int op = g.op_count; op-- > 0;) { // rows from the end, so that what is read late does not stand far above
-        p.rows = std::max(p.rows, p.row[static_cast<std::size_t>(op)] + 1);
+        p.rows = std::max(p.rows, p.row[to_size(op)] + 1);
         for (const int t : g.ops[op].inputs) {
             if (const int producer = g.tensors[t].producer; producer >= 0) {
-                int& its = p.row[static_cast<std::size_t>(producer)];
-                its = std::max(its, p.row[static_cast<std::size_t>(op)] + 1);
+                int& its = p.row[to_size(producer)];
+                its = std::max(its, p.row[to_size(op)] + 1);
             }
         }
     }
@@ -37,11 +37,11 @@ TESSERA_INLINE network_places places_of(const graph_view& g, int page) {
         row = p.rows - 1 - row;
     }
     for (int op = 0; op < g.op_count; ++op) {
-        const int row = p.row[static_cast<std::size_t>(op)];
+        const int row = p.row[to_size(op)];
         int wanted = INT_MAX;
         for (const int t : g.ops[op].inputs) {
             if (const int producer = g.tensors[t].producer; producer >= 0) {
-                const int its = p.column[static_cast<std::size_t>(producer)];
+                const int its = p.column[to_size(producer)];
                 wanted = std::abs(its) < std::abs(wanted) ? its : wanted;
             }
         }
@@ -101,7 +101,7 @@ TESSERA_INLINE std::string network_drawing::svg() {
 }
 
 TESSERA_INLINE double network_drawing::left(int op) const {
-    return 30 + (fold_of(op) * places_.columns + places_.column[static_cast<std::size_t>(op)]) * across;
+    return 30 + (fold_of(op) * places_.columns + places_.column[to_size(op)]) * across;
 }
 
 TESSERA_INLINE index_t network_drawing::bytes_on(int producer, int reader) const {
@@ -126,11 +126,11 @@ TESSERA_INLINE std::string network_drawing::edge(int from, int to) const {
     const double y1 = top(from) + tall;
     const double x2 = left(to) + wide / 2;
     const double y2 = top(to) - 2;
-    const int rows = places_.row[static_cast<std::size_t>(to)] - places_.row[static_cast<std::size_t>(from)];
+    const int rows = places_.row[to_size(to)] - places_.row[to_size(from)];
     bool blocked = false; // a box stands below the producer before the reader's row
     for (int row = 1; row < rows; ++row) {
-        blocked = blocked || places_.taken.count({places_.row[static_cast<std::size_t>(from)] + row,
-                                                  places_.column[static_cast<std::size_t>(from)]}) != 0;
+        blocked =
+            blocked || places_.taken.count({places_.row[to_size(from)] + row, places_.column[to_size(from)]}) != 0;
     }
     const double bend = small ? 12 : 22;
     std::string path = "M" + pixels(x1) + " " + pixels(y1);
@@ -157,12 +157,11 @@ TESSERA_INLINE std::string network_drawing::edge(int from, int to) const {
     const index_t bytes = bytes_on(from, to);
     const double width =
         bytes == 0 ? 1 : std::min(1.5 + 0.6 * std::max(0.0, std::log10(static_cast<double>(bytes)) - 3), 6.0);
-    std::string text =
-        "<path class=\"" + std::string(bytes > 0 ? "moves" : "stays") + "\" d=\"" + path + "\" stroke-width=\"" +
-        pixels(width) + "\"><title>" +
-        quoted::svg(r_.names[static_cast<std::size_t>(from)] + " to " + r_.names[static_cast<std::size_t>(to)] + ": " +
-                    bytes_text(static_cast<double>(bytes)) + " move in a step") +
-        "</title></path>\n";
+    std::string text = "<path class=\"" + std::string(bytes > 0 ? "moves" : "stays") + "\" d=\"" + path +
+                       "\" stroke-width=\"" + pixels(width) + "\"><title>" +
+                       quoted::svg(r_.names[to_size(from)] + " to " + r_.names[to_size(to)] + ": " +
+                                   bytes_text(static_cast<double>(bytes)) + " move in a step") +
+                       "</title></path>\n";
     if (bytes > 0 && rows == 1 && fold_of(from) == fold_of(to)) {
         const bool straight = std::abs(x1 - x2) < 1; // else it stands on the side from which the arrow leaves
         text += plot_text(x1 + (x2 > x1 && !straight ? -7 : 7), straight ? (y1 + y2) / 2 + 4 : y1 + 12,
@@ -182,13 +181,13 @@ TESSERA_INLINE std::string network_drawing::shortened(const std::string& s, std:
 }
 
 TESSERA_INLINE std::string network_drawing::node(int op) const {
-    const configuration& c = r_.how.ops[static_cast<std::size_t>(op)];
+    const configuration& c = r_.how.ops[to_size(op)];
     const description d = r_.network.describe(op);
     std::vector<int> devices;
     for (int i = 0; i < c.shards(); ++i) {
         devices.push_back(shard_at(c, r_.how.pool.data(), d, i).device);
     }
-    const std::string& name = r_.names[static_cast<std::size_t>(op)];
+    const std::string& name = r_.names[to_size(op)];
     const std::string kind = to_text(r_.network.ops[op].attributes.kind);
     std::string splits = tessera::detail::text_of_splits(d, c, r_.how.pool.data());
     splits = splits == "-" ? "whole" : splits;

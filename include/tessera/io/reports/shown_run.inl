@@ -56,7 +56,7 @@ TESSERA_INLINE activity_kind kind_of(const task& t, bool in_group) {
 }
 
 TESSERA_INLINE std::string text_of_task(const shown_run& r, const task& t) {
-    const std::string name = t.op < 0 ? std::string("-") : r.names[static_cast<std::size_t>(t.op)];
+    const std::string name = t.op < 0 ? std::string("-") : r.names[to_size(t.op)];
     const bool plain = t.kind() == task_kind::compute || (t.kind() == task_kind::update && t.what == pass::update);
     const std::string more =
         t.params().parts.empty() ? "" : " and of " + std::to_string(t.params().parts.size() - 1) + " parameters more";

@@ -15,9 +15,9 @@ TESSERA_INLINE std::string trace_writer::write() {
     for (const simulation::busy_span& b : r_.activities.spans) {
         const bool link = b.lane >= 0 && b.lane < r_.activities.lanes;
         const int device = b.device >= 0 ? b.device : b.lane - r_.activities.lanes;
-        const task& t = r_.plan.tasks[static_cast<std::size_t>(b.task)];
+        const task& t = r_.plan.tasks[to_size(b.task)];
         if (link) {
-            used[static_cast<std::size_t>(b.lane)] = 1;
+            used[to_size(b.lane)] = 1;
         }
         span(link ? links_pid : devices_pid, link ? b.lane : 2 * device + (b.device >= 0 ? 0 : 1), t, b.count > 1,
              b.start, b.end);

@@ -37,7 +37,7 @@ TESSERA_INLINE const op_record& fused_record(std::string name, const expression:
                 return all[i]->record;
             }
             name += '\'';
-            i = static_cast<std::size_t>(-1); // from the first again
+            i = to_size(-1); // from the first again
         }
     }
     all.push_back(owned<detail::fused_operator>(new detail::fused_operator(std::move(name), f)));

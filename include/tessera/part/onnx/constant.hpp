@@ -78,7 +78,7 @@ constant gathered(const constant& c, const std::vector<index_t>& out, const From
     constant r;
     r.extents = out;
     r.whole = c.whole;
-    const auto count = static_cast<std::size_t>(elements_of(out, most_elements(c.size())));
+    const auto count = to_size(elements_of(out, most_elements(c.size())));
     c.whole ? r.integers.resize(count) : r.numbers.resize(count);
     index_walk walk(r.extents);
     for (std::size_t i = 0; i < count; ++i, walk.next()) {

@@ -71,12 +71,12 @@ TESSERA_INLINE constant constant_of(const tensor& t) {
         throw cannot_say{"the tensor '" + t.name + "' is of " + to_text(t.type) +
                          ", and float, double, float16, bfloat16, integers and bool are read"};
     }
-    const auto count = static_cast<std::size_t>(elements_of(t.extents));
-    const auto have = t.has_raw                  ? t.raw.size() / static_cast<std::size_t>(bytes_of(t.type))
+    const auto count = to_size(elements_of(t.extents));
+    const auto have = t.has_raw                  ? t.raw.size() / to_size(bytes_of(t.type))
                       : t.type == data_type::f32 ? t.floats.size()
                       : t.type == data_type::f64 ? t.doubles.size()
                                                  : t.integers.size();
-    if (have != count || (t.has_raw && t.raw.size() != count * static_cast<std::size_t>(bytes_of(t.type)))) {
+    if (have != count || (t.has_raw && t.raw.size() != count * to_size(bytes_of(t.type)))) {
         throw cannot_say{"the tensor '" + t.name + "' has " + std::to_string(have) + " elements, and its extents say " +
                          std::to_string(count)};
     }
@@ -123,7 +123,7 @@ TESSERA_INLINE std::size_t index_walk::in(const std::vector<index_t>& other) con
         const index_t i = index_[d + index_.size() - other.size()];
         place = place * other[d] + (other[d] == 1 ? 0 : i);
     }
-    return static_cast<std::size_t>(place);
+    return to_size(place);
 }
 
 TESSERA_INLINE std::vector<index_t> broadcast_extents(const std::vector<index_t>& a, const std::vector<index_t>& b) {
@@ -146,18 +146,18 @@ TESSERA_INLINE constant broadcast_constant(const constant& c, const std::vector<
 TESSERA_INLINE constant transposed_constant(const constant& c, const std::vector<int>& order) {
     std::vector<index_t> out;
     for (const int d : order) {
-        out.push_back(c.extents[static_cast<std::size_t>(d)]);
+        out.push_back(c.extents[to_size(d)]);
     }
     return gathered(c, out, [&](const index_walk& w) {
         std::vector<index_t> index(order.size());
         for (std::size_t k = 0; k < order.size(); ++k) {
-            index[static_cast<std::size_t>(order[k])] = w.at(k);
+            index[to_size(order[k])] = w.at(k);
         }
         index_t place = 0;
         for (std::size_t d = 0; d < index.size(); ++d) {
             place = place * c.extents[d] + index[d];
         }
-        return static_cast<std::size_t>(place);
+        return to_size(place);
     });
 }
 

@@ -202,7 +202,7 @@ TESSERA_INLINE translated converter::finished(const graph& g) {
                 ", are read in several ways, each of which is trained by itself");
     }
     t_.w.keep_what_is_read({out.result, static_cast<int>(t_.w.nodes.size()) - 1});
-    out.result = t_.w.moved_to[static_cast<std::size_t>(out.result)];
+    out.result = t_.w.moved_to[to_size(out.result)];
     out.name = g.name.empty() ? "model" : g.name;
     out.batch = how_.batch > 0 ? how_.batch : said_ > 0 ? said_ : 1;
     out.written = std::move(t_.w);

@@ -159,7 +159,7 @@ TESSERA_INLINE constant binary(int which, const constant& a, const constant& b) 
     c.extents = broadcast_extents(a.extents, b.extents);
     const bool integers = a.whole && b.whole;
     c.whole = integers || which >= 8;
-    const auto count = static_cast<std::size_t>(elements_of(c.extents, most_elements(std::max(a.size(), b.size()))));
+    const auto count = to_size(elements_of(c.extents, most_elements(std::max(a.size(), b.size()))));
     index_walk walk(c.extents);
     for (std::size_t i = 0; i < count; ++i, walk.next()) {
         const std::size_t x = walk.in(a.extents);
@@ -230,7 +230,7 @@ TESSERA_INLINE std::vector<span_of> slices_of(const call& c, const std::vector<i
               "its lists are of different lengths");
     for (std::size_t k = 0; k < starts.size(); ++k) {
         const int d = c.axis(c.has(3) ? axes[k] : static_cast<index_t>(k), static_cast<int>(extents.size()));
-        all[static_cast<std::size_t>(d)] = slice_of(extents[static_cast<std::size_t>(d)], starts[k], ends[k], steps[k]);
+        all[to_size(d)] = slice_of(extents[to_size(d)], starts[k], ends[k], steps[k]);
     }
     return all;
 }

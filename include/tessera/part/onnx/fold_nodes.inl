@@ -99,7 +99,7 @@ TESSERA_INLINE constant scatter(const call& c) {
     const index_t depth = index.extents.back();
     c.require(depth >= 1 && depth <= out.rank(), "its indices have not the dimensions of its input");
     index_t each = 1;
-    for (std::size_t d = static_cast<std::size_t>(depth); d < out.extents.size(); ++d) {
+    for (std::size_t d = to_size(depth); d < out.extents.size(); ++d) {
         each *= out.extents[d];
     }
     const index_t count = static_cast<index_t>(index.size()) / depth;
@@ -107,13 +107,13 @@ TESSERA_INLINE constant scatter(const call& c) {
     for (index_t i = 0; i < count; ++i) {
         index_t place = 0;
         for (index_t d = 0; d < depth; ++d) {
-            const index_t extent = out.extents[static_cast<std::size_t>(d)];
-            const index_t x = index.integers[static_cast<std::size_t>(i * depth + d)];
+            const index_t extent = out.extents[to_size(d)];
+            const index_t x = index.integers[to_size(i * depth + d)];
             c.require(x >= -extent && x < extent, "an index is outside of its input");
             place = place * extent + (x < 0 ? x + extent : x);
         }
         for (index_t k = 0; k < each; ++k) {
-            out.take(static_cast<std::size_t>(place * each + k), rows, static_cast<std::size_t>(i * each + k));
+            out.take(to_size(place * each + k), rows, to_size(i * each + k));
         }
     }
     return out;

@@ -11,7 +11,7 @@ TESSERA_INLINE constant gather(const constant& from, const constant& index, int 
     std::vector<index_t> out(from.extents.begin(), from.extents.begin() + axis);
     out.insert(out.end(), index.extents.begin(), index.extents.end());
     out.insert(out.end(), from.extents.begin() + axis + 1, from.extents.end());
-    const auto at = static_cast<std::size_t>(axis);
+    const auto at = to_size(axis);
     const index_t extent = from.extents[at];
     for (std::size_t i = 0; i < index.size(); ++i) {
         const index_t x = index.whole ? index.integers[i] : -1;
@@ -25,20 +25,20 @@ TESSERA_INLINE constant gather(const constant& from, const constant& index, int 
         for (std::size_t d = 0; d < more; ++d) {
             which = which * index.extents[d] + w.at(at + d);
         }
-        const index_t x = index.integers[static_cast<std::size_t>(which)];
+        const index_t x = index.integers[to_size(which)];
         index_t place = 0;
         for (std::size_t d = 0; d < from.extents.size(); ++d) {
             const index_t i = d < at ? w.at(d) : d == at ? (x < 0 ? x + extent : x) : w.at(d + more - 1);
             place = place * from.extents[d] + i;
         }
-        return static_cast<std::size_t>(place);
+        return to_size(place);
     });
 }
 
 TESSERA_INLINE constant concat(const call& c, int axis) {
     constant out = c.fixed(0);
     out.name.clear();
-    const auto at = static_cast<std::size_t>(axis);
+    const auto at = to_size(axis);
     index_t outer = 1;
     for (std::size_t d = 0; d < at; ++d) {
         outer *= out.extents[d];
@@ -78,7 +78,7 @@ TESSERA_INLINE constant slice(const constant& from, const std::vector<span_of>& 
         for (std::size_t d = 0; d < spans.size(); ++d) {
             place = place * from.extents[d] + spans[d].first + w.at(d) * spans[d].step;
         }
-        return static_cast<std::size_t>(place);
+        return to_size(place);
     });
 }
 
@@ -108,7 +108,7 @@ TESSERA_INLINE std::vector<index_t> squeezed(const call& c, const std::vector<in
     const std::vector<index_t> axes = c.attribute_or_input("axes", 1);
     std::vector<char> gone(have.size(), axes.empty() ? 1 : 0);
     for (const index_t a : axes) {
-        const auto d = static_cast<std::size_t>(c.axis(a, static_cast<int>(have.size())));
+        const auto d = to_size(c.axis(a, static_cast<int>(have.size())));
         c.require(have[d] == 1, "it takes away a dimension whose extent is not 1");
         gone[d] = 1;
     }
@@ -127,7 +127,7 @@ TESSERA_INLINE std::vector<index_t> unsqueezed(const call& c, const std::vector<
     c.require(rank <= 64, "it has too many dimensions");
     std::vector<char> is_new(rank, 0);
     for (const index_t a : axes) {
-        is_new[static_cast<std::size_t>(c.axis(a, static_cast<int>(rank)))] = 1;
+        is_new[to_size(c.axis(a, static_cast<int>(rank)))] = 1;
     }
     std::vector<index_t> out;
     std::size_t next = 0;
@@ -144,7 +144,7 @@ TESSERA_INLINE std::vector<index_t> flattened(const call& c, const std::vector<i
     const int at = given == rank ? rank : c.axis(given, rank);
     index_t before = 1;
     for (int d = 0; d < at; ++d) {
-        before *= have[static_cast<std::size_t>(d)];
+        before *= have[to_size(d)];
     }
     return {before, elements_of(have) / std::max<index_t>(before, 1)};
 }
@@ -157,9 +157,9 @@ TESSERA_INLINE std::vector<int> order_of(const call& c, int rank) {
     std::vector<char> seen(said.size(), 0);
     std::vector<int> order;
     for (const index_t d : said) {
-        c.require(static_cast<int>(said.size()) == rank && d >= 0 && d < rank && seen[static_cast<std::size_t>(d)] == 0,
+        c.require(static_cast<int>(said.size()) == rank && d >= 0 && d < rank && seen[to_size(d)] == 0,
                   "its perm is no order of its input's dimensions");
-        seen[static_cast<std::size_t>(d)] = 1;
+        seen[to_size(d)] = 1;
         order.push_back(static_cast<int>(d));
     }
     return order;

@@ -57,7 +57,7 @@ TESSERA_INLINE bool take_bias(call& c, int axis_from_right, index_t extent, para
     const constant& x = c.t.of(other->second);
     const int at = x.rank() - axis_from_right;
     if (x.whole || x.name.empty() || static_cast<index_t>(x.size()) != extent || at < 0 ||
-        x.extents[static_cast<std::size_t>(at)] != extent || (extent == 1 && x.rank() > axis_from_right)) {
+        x.extents[to_size(at)] != extent || (extent == 1 && x.rank() > axis_from_right)) {
         return false;
     }
     to = {"bias", x.name, {extent}, x.numbers};
@@ -71,11 +71,11 @@ TESSERA_INLINE view channel_affine(call& c, const view& v, const constant* facto
     const int shift = v.rank() - x.rank();
     std::vector<int> along;
     std::vector<int> others;
-    std::vector<index_t> extents(static_cast<std::size_t>(v.rank()), 1);
+    std::vector<index_t> extents(to_size(v.rank()), 1);
     for (int d = 0; d < v.rank(); ++d) {
-        const index_t e = d < shift ? 1 : x.extents[static_cast<std::size_t>(d - shift)];
+        const index_t e = d < shift ? 1 : x.extents[to_size(d - shift)];
         c.require(e == 1 || (d != v.samples() && e == v.extent(d)), "its constant is not of the shape of one sample");
-        extents[static_cast<std::size_t>(d)] = e;
+        extents[to_size(d)] = e;
         if (d != v.samples()) {
             (e > 1 ? along : others).push_back(d);
         }
@@ -87,7 +87,7 @@ TESSERA_INLINE view channel_affine(call& c, const view& v, const constant* facto
     own.bias = term != nullptr;
     op_attributes a = attributes_of(op_kind::conv2d, own);
     std::vector<parameter_source> sources;
-    const std::vector<float> ones(static_cast<std::size_t>(channels), 1.0F);
+    const std::vector<float> ones(to_size(channels), 1.0F);
     sources.push_back(
         {"weight", factor != nullptr ? x.name : "", {channels, 1, 1, 1}, factor != nullptr ? numbers_of(c, x) : ones});
     if (term != nullptr) {
@@ -109,8 +109,8 @@ TESSERA_INLINE view add_table(call& c, const view& v, const constant& table) {
             continue;
         }
         constant longer = table;
-        longer.extents.insert(longer.extents.begin(), static_cast<std::size_t>(v.rank() - table.rank()), 1);
-        c.require(longer.extents[static_cast<std::size_t>(m)] == 1, "its constant is not of the shape of one sample");
+        longer.extents.insert(longer.extents.begin(), to_size(v.rank() - table.rank()), 1);
+        c.require(longer.extents[to_size(m)] == 1, "its constant is not of the shape of one sample");
         longer.extents.insert(longer.extents.begin() + m, v.dim(m).size() - 1, 1);
         view parts = v;
         parts.dims.erase(parts.dims.begin() + m);
@@ -120,8 +120,7 @@ TESSERA_INLINE view add_table(call& c, const view& v, const constant& table) {
         view out = add_table(c, parts, longer);
         atoms all;
         for (std::size_t k = 0; k < v.dim(m).size(); ++k) {
-            all.insert(all.end(), out.dims[static_cast<std::size_t>(m)].begin(),
-                       out.dims[static_cast<std::size_t>(m)].end());
+            all.insert(all.end(), out.dims[to_size(m)].begin(), out.dims[to_size(m)].end());
             out.dims.erase(out.dims.begin() + m);
         }
         out.dims.insert(out.dims.begin() + m, merged(all));
@@ -134,10 +133,10 @@ TESSERA_INLINE view add_table(call& c, const view& v, const constant& table) {
     c.require(at >= 0, "its samples are mixed with another dimension");
     const int shift = v.rank() - table.rank();
     for (int d = shift; d < v.rank(); ++d) {
-        const index_t e = table.extents[static_cast<std::size_t>(d - shift)];
+        const index_t e = table.extents[to_size(d - shift)];
         c.require(e == 1 || (d != at && e == v.extent(d)), "its constant is not of the shape of one sample");
     }
-    extents[static_cast<std::size_t>(at)] = 1;
+    extents[to_size(at)] = 1;
     const constant all = broadcast_constant(table, extents);
     std::vector<int> rest;
     for (int d = 0; d < v.rank(); ++d) {

@@ -42,7 +42,7 @@ TESSERA_INLINE void say_samples(const call& c, const view& v, std::vector<index_
     }
     // They are a dimension of their own (1), or part of the first that what is behind them is split into, or part of
     // the last before them, where what is behind stays or is put together.
-    const std::size_t behind = static_cast<std::size_t>(v.rank() - 1 - at);
+    const std::size_t behind = to_size(v.rank() - 1 - at);
     const bool own = next < said.size() && said[next] == 1;
     const bool belongs_before = !own && said.size() - next <= behind;
     const bool into_next = !belongs_before && next < said.size() && said[next] > 0;
@@ -202,7 +202,7 @@ TESSERA_INLINE void split(call& c) {
         for (const index_t e : v.extents()) {
             spans.push_back({0, e, 1});
         }
-        spans[static_cast<std::size_t>(axis)] = {first, parts[k], 1};
+        spans[to_size(axis)] = {first, parts[k], 1};
         first += parts[k];
         if (c.t.readers.count(c.n.outputs[k]) > 0) {
             c.give(part_of(c, v, spans), k);
@@ -214,7 +214,7 @@ TESSERA_INLINE void pad(call& c) {
     const view& v = c.data(0);
     const std::vector<index_t> pads = c.list(1);
     const std::vector<index_t> axes = c.has(3) ? c.list(3) : std::vector<index_t>{};
-    const std::size_t count = c.has(3) ? axes.size() : static_cast<std::size_t>(v.rank());
+    const std::size_t count = c.has(3) ? axes.size() : to_size(v.rank());
     c.require(c.text("mode", "constant") == "constant" && c.number_at(2, 0) == 0,
               "it repeats what is inside, or pads with another number than 0");
     c.require(pads.size() == 2 * count, "its pads are not two for each dimension");
@@ -224,7 +224,7 @@ TESSERA_INLINE void pad(call& c) {
     op::pad_attributes own;
     bool any = false;
     for (std::size_t k = 0; k < count; ++k) {
-        const int d = back[static_cast<std::size_t>(c.has(3) ? c.axis(axes[k], v.rank()) : static_cast<int>(k))];
+        const int d = back[to_size(c.has(3) ? c.axis(axes[k], v.rank()) : static_cast<int>(k))];
         own.before[d] = pads[k];
         own.after[d] = pads[count + k];
         c.require(own.before[d] >= 0 && own.after[d] >= 0 && (d != 0 || (own.before[d] == 0 && own.after[d] == 0)),
@@ -241,7 +241,7 @@ TESSERA_INLINE void pad(call& c) {
 TESSERA_INLINE void expand(call& c) {
     view v = c.data(0);
     std::vector<index_t> said = c.list(1);
-    while (static_cast<std::size_t>(v.rank()) < said.size()) {
+    while (to_size(v.rank()) < said.size()) {
         v.dims.insert(v.dims.begin(), atoms{});
     }
     const std::vector<index_t> out = broadcast_extents(v.extents(), said);
@@ -250,12 +250,12 @@ TESSERA_INLINE void expand(call& c) {
         return;
     }
     const std::vector<int> order = samples_first(c, v);
-    c.require(order.size() <= max_rank && out[static_cast<std::size_t>(order[0])] == v.base[0],
+    c.require(order.size() <= max_rank && out[to_size(order[0])] == v.base[0],
               "it repeats samples, or has more than 5 dimensions");
     op::broadcast_to_attributes own;
     own.rank = static_cast<index_t>(order.size()) - 1;
     for (std::size_t k = 1; k < order.size(); ++k) {
-        own.extent[k - 1] = out[static_cast<std::size_t>(order[k])];
+        own.extent[k - 1] = out[to_size(order[k])];
     }
     c.give(c.t.w.add(c.name, attributes_of(op_kind::broadcast_to, own), c.t.w.whole(v.permuted(order), c.name))
                .permuted(inverse_of(order)));

@@ -12,7 +12,7 @@ TESSERA_INLINE std::vector<parameter_source> gamma_and_beta(const call& c, index
     if (c.has(2)) {
         sources.push_back(as_it_is(c, "bias", c.fixed(2)));
     } else {
-        sources.push_back({"bias", "", {count}, std::vector<float>(static_cast<std::size_t>(count), 0.0F)});
+        sources.push_back({"bias", "", {count}, std::vector<float>(to_size(count), 0.0F)});
     }
     for (const parameter_source& s : sources) {
         c.require(static_cast<index_t>(s.numbers.size()) == count,
@@ -130,16 +130,16 @@ TESSERA_INLINE void reduce(call& c) {
         c.give(v);
         return;
     }
-    std::vector<char> gone(static_cast<std::size_t>(v.rank()), axes.empty() ? 1 : 0);
+    std::vector<char> gone(to_size(v.rank()), axes.empty() ? 1 : 0);
     for (const index_t a : axes) {
-        gone[static_cast<std::size_t>(c.axis(a, v.rank()))] = 1;
+        gone[to_size(c.axis(a, v.rank()))] = 1;
     }
     std::vector<int> stays;
     std::vector<int> goes;
     for (int d = 0; d < v.rank(); ++d) {
-        c.require(gone[static_cast<std::size_t>(d)] == 0 || d != v.samples(), "it is over the samples");
+        c.require(gone[to_size(d)] == 0 || d != v.samples(), "it is over the samples");
         if (d != v.samples() && v.extent(d) > 1) {
-            (gone[static_cast<std::size_t>(d)] != 0 ? goes : stays).push_back(d);
+            (gone[to_size(d)] != 0 ? goes : stays).push_back(d);
         }
     }
     const bool keeps = c.integer("keepdims", 1) != 0;

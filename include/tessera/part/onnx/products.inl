@@ -122,7 +122,7 @@ TESSERA_INLINE void gather(call& c) {
         c.require(index.integers[i] >= -extent && index.integers[i] < extent, "an index is outside of its input");
     }
     c.require(first >= 0 || first + static_cast<index_t>(index.size()) <= 0, "its indices do not follow each other");
-    spans[static_cast<std::size_t>(d)] = {first < 0 ? first + extent : first, static_cast<index_t>(index.size()), 1};
+    spans[to_size(d)] = {first < 0 ? first + extent : first, static_cast<index_t>(index.size()), 1};
     view out = part_of(c, v, spans);
     if (index.rank() == 0) {
         out.dims.erase(out.dims.begin() + d);

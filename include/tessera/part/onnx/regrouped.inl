@@ -37,7 +37,7 @@ TESSERA_INLINE view regrouped::back(const view& result) const {
     const atom samples{0, 1, result.base[0]};
     for (int d = 0; d < from_.rank(); ++d) {
         if (from_.dim(d) == atoms{{0, 1, from_.base[0]}}) {
-            out.dims[static_cast<std::size_t>(d)] = {samples};
+            out.dims[to_size(d)] = {samples};
         }
     }
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -54,7 +54,7 @@ TESSERA_INLINE view regrouped::back(const view& result) const {
         }
         extent /= mixed ? from_.base[0] : 1;
         if (axis < result.base.rank && result.base[axis] != extent) {
-            out.dims[static_cast<std::size_t>(groups_[g][0])] = merged({{axis, 1, result.base[axis]}});
+            out.dims[to_size(groups_[g][0])] = merged({{axis, 1, result.base[axis]}});
             continue;
         }
         index_t stride = extent;
@@ -68,7 +68,7 @@ TESSERA_INLINE view regrouped::back(const view& result) const {
                 stride /= a.size;
                 parts.push_back({axis, stride, a.size});
             }
-            out.dims[static_cast<std::size_t>(d)] = merged(parts);
+            out.dims[to_size(d)] = merged(parts);
         }
     }
     return out;
@@ -101,7 +101,7 @@ TESSERA_INLINE std::vector<int> samples_first(const call& c, const view& v) {
 TESSERA_INLINE std::vector<int> inverse_of(const std::vector<int>& order) {
     std::vector<int> back(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
-        back[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+        back[to_size(order[k])] = static_cast<int>(k);
     }
     return back;
 }

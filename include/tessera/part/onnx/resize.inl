@@ -26,11 +26,10 @@ TESSERA_INLINE void resize(call& c) {
         if (sizes) {
             std::vector<index_t> all = c.list(3);
             c.require(all.size() == 4, "its sizes are not 4");
-            factor =
-                d == 0 ? 1 : static_cast<double>(all[static_cast<std::size_t>(d)]) / static_cast<double>(v.extent(d));
+            factor = d == 0 ? 1 : static_cast<double>(all[to_size(d)]) / static_cast<double>(v.extent(d));
         } else {
             c.require(c.fixed(2).size() == 4, "its scales are not 4");
-            factor = c.fixed(2).at(static_cast<std::size_t>(d));
+            factor = c.fixed(2).at(to_size(d));
         }
         c.require(factor == std::floor(factor) && factor >= 1 && factor < 1e6 && (d > 1 || factor == 1),
                   "its factors are not whole, or not of height and width alone");

@@ -60,7 +60,7 @@ public:
     bool is_never_negative(int n) const;
     bool is_never_negative(int n, int& most) const;
     static value data(view v);
-    const constant& of(const value& v) const { return constants[static_cast<std::size_t>(v.which)]; }
+    const constant& of(const value& v) const { return constants[to_size(v.which)]; }
 };
 
 /// A node that is being translated: its inputs and attributes, as operators ask for them. All throw cannot_say.

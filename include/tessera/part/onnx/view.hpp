@@ -41,7 +41,7 @@ struct view {
     static view of(int node, const shape& base);
 
     int rank() const { return static_cast<int>(dims.size()); }
-    const atoms& dim(int d) const { return dims[static_cast<std::size_t>(d)]; }
+    const atoms& dim(int d) const { return dims[to_size(d)]; }
     index_t extent(int d) const { return extent_of(dim(d)); }
     std::vector<index_t> extents() const;
     bool is_whole() const { return rank() == base.rank && dims == of(node, base).dims; }

@@ -137,7 +137,7 @@ TESSERA_INLINE view_steps::step together(const atoms& parts, const std::vector<i
             if (run[0] == static_cast<int>(p)) {
                 index_t extent = 1;
                 for (const int k : run) {
-                    extent *= parts[static_cast<std::size_t>(k)].size;
+                    extent *= parts[to_size(k)].size;
                 }
                 first.push_back(run[0]);
                 s.extents.push_back(extent);
@@ -192,7 +192,7 @@ TESSERA_INLINE view_steps steps_to(const view& v) {
             while (order[at] == static_cast<int>(at)) {
                 ++at;
             }
-            const auto from = static_cast<std::size_t>(order[at]);
+            const auto from = to_size(order[at]);
             std::vector<int> one;
             for (std::size_t k = 0; k < now.size(); ++k) {
                 one.push_back(static_cast<int>(k < at || k > from ? k : k == at ? from : k - 1));
@@ -200,7 +200,7 @@ TESSERA_INLINE view_steps steps_to(const view& v) {
             s = detail::together(now, one);
             atoms moved;
             for (const int k : one) {
-                moved.push_back(now[static_cast<std::size_t>(k)]);
+                moved.push_back(now[to_size(k)]);
             }
             now = moved;
         } else {
@@ -208,7 +208,7 @@ TESSERA_INLINE view_steps steps_to(const view& v) {
         }
         extents.clear();
         for (const int k : s.order) {
-            extents.push_back(s.extents[static_cast<std::size_t>(k)]);
+            extents.push_back(s.extents[to_size(k)]);
         }
         steps.moves.push_back(std::move(s));
     }

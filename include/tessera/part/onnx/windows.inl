@@ -9,7 +9,7 @@ namespace tessera::onnx::nodes {
 
 TESSERA_INLINE window_words windows_in(const call& c, const view& v, const std::vector<index_t>& window) {
     window_words w;
-    w.dimensions = static_cast<std::size_t>(v.rank()) - 2;
+    w.dimensions = to_size(v.rank()) - 2;
     c.require(v.rank() >= 3 && v.rank() <= 5 && window.size() == w.dimensions,
               "its windows have not the dimensions of its input");
     w.window = window;
@@ -58,7 +58,7 @@ TESSERA_INLINE view with_width(call& c, view v, window_words& w) {
 }
 
 TESSERA_INLINE view without_width(view v, int rank) {
-    v.dims.resize(static_cast<std::size_t>(rank));
+    v.dims.resize(to_size(rank));
     return v;
 }
 
@@ -268,7 +268,7 @@ TESSERA_INLINE void global_pool(call& c) {
         out = c.t.w.add(c.name, network_writer::named(c.n.type == "GlobalMaxPool" ? "max_over_2" : "mean_over_2"),
                         g.read);
     }
-    out.dims.resize(static_cast<std::size_t>(v.rank()));
+    out.dims.resize(to_size(v.rank()));
     c.give(out);
 }
 

@@ -55,8 +55,8 @@ public:
 
     void parameter(int node, const char* slot, std::vector<std::int64_t> extents, std::vector<float> numbers);
 
-    written_node& node_at(int n) { return nodes[static_cast<std::size_t>(n)]; }
-    const written_node& node_at(int n) const { return nodes[static_cast<std::size_t>(n)]; }
+    written_node& node_at(int n) { return nodes[to_size(n)]; }
+    const written_node& node_at(int n) const { return nodes[to_size(n)]; }
 
     /// The view as a node of the network. Throws cannot_say where none can be made of it.
     view whole(const view& v, const std::string& wanted);

@@ -94,10 +94,10 @@ TESSERA_INLINE void network_writer::keep_what_is_read(const std::set<int>& kept)
         const bool stays = nodes[i].is_input || read[i] != 0 || kept.count(static_cast<int>(i)) > 0;
         read[i] = stays ? 1 : 0;
         for (const int r : nodes[i].reads) {
-            read[static_cast<std::size_t>(r)] |= read[i];
+            read[to_size(r)] |= read[i];
         }
         if (stays && nodes[i].parameters_of >= 0) {
-            read[static_cast<std::size_t>(nodes[i].parameters_of)] = 1;
+            read[to_size(nodes[i].parameters_of)] = 1;
         }
     }
     std::vector<written_node> left;
@@ -107,17 +107,17 @@ TESSERA_INLINE void network_writer::keep_what_is_read(const std::set<int>& kept)
         }
         place[i] = static_cast<int>(left.size());
         for (int& r : nodes[i].reads) {
-            r = place[static_cast<std::size_t>(r)];
+            r = place[to_size(r)];
         }
         if (nodes[i].parameters_of >= 0) {
-            nodes[i].parameters_of = place[static_cast<std::size_t>(nodes[i].parameters_of)];
+            nodes[i].parameters_of = place[to_size(nodes[i].parameters_of)];
         }
         left.push_back(std::move(nodes[i]));
     }
     nodes = std::move(left);
     std::vector<written_parameter> of_those;
     for (written_parameter& p : parameters) {
-        p.node = place[static_cast<std::size_t>(p.node)];
+        p.node = place[to_size(p.node)];
         if (p.node >= 0) {
             of_those.push_back(std::move(p));
         }
@@ -134,7 +134,7 @@ TESSERA_INLINE void network_writer::require_rank(std::size_t rank) {
 }
 
 TESSERA_INLINE view network_writer::move(const std::string& wanted, const op_attributes& a, int from) {
-    for (std::size_t i = static_cast<std::size_t>(from) + 1; i < nodes.size(); ++i) {
+    for (std::size_t i = to_size(from) + 1; i < nodes.size(); ++i) {
         const written_node& n = nodes[i];
         if (!n.is_input && n.reads == std::vector<int>{from} && n.attributes == a) {
             return view::of(static_cast<int>(i), n.extents);

@@ -24,8 +24,8 @@ TESSERA_INLINE bool is_made_again(const lowering_input& in, int op) {
 }
 
 TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
-    m.values[at(in.g.ops[op].output)] = {};
-    m.gathered_values[at(in.g.ops[op].output)].clear();
+    m.values[to_size(in.g.ops[op].output)] = {};
+    m.gathered_values[to_size(in.g.ops[op].output)].clear();
     for (auto& [key, states] : m.intermediates) {
         for (std::size_t i = 0; i < states.size() && key / max_operands == op; ++i) {
             states[i].values = {};
@@ -88,7 +88,7 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
             work(select(x.all, x.out, m));
         }
     };
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
+    const std::vector<int>& ops = x.order.stages[to_size(now.stage)];
     for (std::size_t i = 0; i < ops.size() && now.what == action_kind::forward; ++i) {
         const int op = ops[i];
         if (x.in.is_joint(op)) {
@@ -129,7 +129,7 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
 
 TESSERA_INLINE void perform(network_lowering& x, const action& now) {
     micro_batch_places& m = select(x.all, x.out, now.micro_batch);
-    const std::vector<int>& ops = x.order.stages[at(now.stage)];
+    const std::vector<int>& ops = x.order.stages[to_size(now.stage)];
     bool joint = false;
     for (int op : ops) {
         joint = joint || x.in.is_joint(op);

@@ -10,7 +10,7 @@ namespace tessera::lowering {
 TESSERA_INLINE void update_copies(const lowering_input& in, const network_places& net, synchronization_places& sync,
                                   plan_writer& out, int parameter, const std::vector<piece>& copies,
                                   gathered_list& sums) {
-    const std::vector<int> sources = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
+    const std::vector<int> sources = equal_parts(net.parameter_gradients[to_size(parameter)], copies[0].region);
     std::vector<std::vector<int>> own(copies.size());
     std::size_t used = 0;
     for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -30,7 +30,7 @@ TESSERA_INLINE void update_copies(const lowering_input& in, const network_places
         return;
     }
     for (std::size_t i = 0; i < copies.size(); ++i) {
-        task& t = add_task(out, task_kind::update, in.first_user[at(parameter)], pass::update, static_cast<int>(i),
+        task& t = add_task(out, task_kind::update, in.first_user[to_size(parameter)], pass::update, static_cast<int>(i),
                            copies[i].device);
         t.mutable_params().parameter = parameter;
         t.mutable_params().scale = static_cast<double>(copies.size());
@@ -47,8 +47,8 @@ TESSERA_INLINE void average_copies(const lowering_input& in, synchronization_pla
         const int members = static_cast<int>(copies.size());
         const int message = out.message_count++;
         for (int i = 0; i < members; ++i) {
-            const int device = copies[at(i)].device;
-            task& t = add_task(out, task_kind::average, in.first_user[at(parameter)], pass::update, i, device);
+            const int device = copies[to_size(i)].device;
+            task& t = add_task(out, task_kind::average, in.first_user[to_size(parameter)], pass::update, i, device);
             t.mutable_params().parameter = parameter;
             t.mutable_params().slice = i;
             t.mutable_params().slices = members;

@@ -21,7 +21,8 @@ TESSERA_INLINE bool splits_backward(const lowering_input& in, int op) {
 
 TESSERA_INLINE bool has_gradient(const lowering_input& in, const micro_batch_places& m, int op) {
     const int tensor = in.g.ops[op].output;
-    return in.needs_gradient[at(tensor)] != 0 && (!m.gradients[at(tensor)].pieces.empty() || in.g.is_loss(op));
+    return in.needs_gradient[to_size(tensor)] != 0 &&
+           (!m.gradients[to_size(tensor)].pieces.empty() || in.g.is_loss(op));
 }
 
 TESSERA_INLINE void sum_first(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor, int op,
@@ -89,7 +90,7 @@ TESSERA_INLINE int output_gradient(const lowering_input& in, micro_batch_places&
         sum_first(in, m, out, tensor, op, what);
     }
     return need(
-        out, m.gradients[at(tensor)], m.gathered_gradients[at(tensor)],
+        out, m.gradients[to_size(tensor)], m.gathered_gradients[to_size(tensor)],
         {tile_kind::gradient, tensor, in.g.tensors[tensor].type, in.region_of(op, in.desc(op).output(), s), s.device},
         op, what);
 }
@@ -105,19 +106,19 @@ TESSERA_INLINE void contribute(const lowering_input& in, network_places& net, co
         ((joint ? index_t{m.number} << 32U : 0) + index_t{op} * max_operands + which) * 65536 + side + s.box_index;
     int part = -1;
     for (const piece& p : to.pieces) {
-        part = keys[at(p.tile)] == key ? p.summand : part;
+        part = keys[to_size(p.tile)] == key ? p.summand : part;
     }
     if (part < 0) {
         part = to.parts++;
     }
     int own = t;
-    if (keys[at(t)] >= 0 && keys[at(t)] != key) {
+    if (keys[to_size(t)] >= 0 && keys[to_size(t)] != key) {
         // The same tile contributes twice (x + x): the second time under a name of its own.
         own = add_tile(out, out[t].kind, out[t].tensor, region, s.device, out[t].type);
         out[own].alias = t;
         keys.resize(out.p.tiles.size(), -1);
     }
-    keys[at(own)] = key;
+    keys[to_size(own)] = key;
     out[own].summand = part;
     to.pieces.push_back({region, s.device, part, own});
 }
@@ -125,7 +126,7 @@ TESSERA_INLINE void contribute(const lowering_input& in, network_places& net, co
 TESSERA_INLINE void pass_gradient(const lowering_input& in, network_places& net, micro_batch_places& m,
                                   plan_writer& out, int op) {
     const description& d = in.desc(op);
-    for (const shard& s : m.shards[at(op)]) {
+    for (const shard& s : m.shards[to_size(op)]) {
         if (in.is_empty(s, op)) {
             continue;
         }
@@ -138,7 +139,7 @@ TESSERA_INLINE void pass_gradient(const lowering_input& in, network_places& net,
             const box region = in.region_of(op, o, s);
             const int t = add_tile(out, tile_kind::gradient, tensor, region, s.device, in.g.tensors[tensor].type);
             out[t].alias = source;
-            contribute(in, net, m, out, m.gradients[at(tensor)], op, o, s, region, t);
+            contribute(in, net, m, out, m.gradients[to_size(tensor)], op, o, s, region, t);
         }
     }
 }
@@ -150,18 +151,18 @@ TESSERA_INLINE int emit_parameter(const lowering_input& in, network_places& net,
     const box region = in.region_of(op, which, s);
     const bool mirrored = in.is_mirrored(m.number);
     const int t = add_tile(out, tile_kind::parameter_gradient, parameter, region, s.device, element::f32);
-    for (const accumulator& a : net.accumulators[at(op)]) {
+    for (const accumulator& a : net.accumulators[to_size(op)]) {
         if (a.operand == which && a.shard_number == number && a.mirrored == mirrored) {
             sums.push_back({a.tile, t});
             return t;
         }
     }
     if (in.s.micro_batches > 1) {
-        net.accumulators[at(op)].push_back({which, number, mirrored, t});
+        net.accumulators[to_size(op)].push_back({which, number, mirrored, t});
     }
     out[t].keep =
         in.o.keep_gradients && out.step + 1 == in.steps_per_plan(); // those of the last step can be read afterwards
-    contribute(in, net, m, out, net.parameter_gradients[at(parameter)], op, which, s, region, t);
+    contribute(in, net, m, out, net.parameter_gradients[to_size(parameter)], op, which, s, region, t);
     return t;
 }
 
@@ -175,7 +176,7 @@ TESSERA_INLINE int emit(const lowering_input& in, network_places& net, micro_bat
     if (x.kind == operand_kind::input) {
         const int tensor = in.g.ops[op].inputs[x.slot];
         const int t = add_tile(out, tile_kind::gradient, tensor, region, s.device, in.g.tensors[tensor].type);
-        contribute(in, net, m, out, m.gradients[at(tensor)], op, which, s, region, t);
+        contribute(in, net, m, out, m.gradients[to_size(tensor)], op, which, s, region, t);
         return t;
     }
     const int t = add_intermediate(in, out, tile_kind::intermediate_gradient, op, which, region, s.device, x.type);
@@ -187,7 +188,7 @@ TESSERA_INLINE int emit(const lowering_input& in, network_places& net, micro_bat
 TESSERA_INLINE void backward_nest(const lowering_input& in, network_places& net, micro_batch_places& m,
                                   plan_writer& out, int op, int k, std::uint32_t emits, pass what) {
     const description& d = in.desc(op);
-    const std::vector<shard>& all = m.shards[at(op)];
+    const std::vector<shard>& all = m.shards[to_size(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
         const shard& s = all[i];
         const int number = static_cast<int>(i);

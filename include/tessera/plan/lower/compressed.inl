@@ -34,7 +34,7 @@ TESSERA_INLINE int add_compression(const lowering_input& in, synchronization_pla
     const int residual = residual_tile(sync, out, source);
     const int code = add_tile(out, tile_kind::code, parameter, out[source].region, device, element::f32);
     out[code].elements = out.p.compress.words(volume);
-    task& t = add_task(out, task_kind::compress, in.first_user[at(parameter)], pass::update, number, device);
+    task& t = add_task(out, task_kind::compress, in.first_user[to_size(parameter)], pass::update, number, device);
     t.mutable_params().parameter = parameter;
     t.mutable_params().method = exchange::all_reduce;
     t.reads = {source};
@@ -59,12 +59,12 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
     std::vector<reduced_slices> arrived;
     for (int i = 0; i < sent.members(); ++i) {
         const int parameter = sent.slices[0].what.parameter;
-        const int device = sent.slices[0].copies[at(i)].device;
+        const int device = sent.slices[0].copies[to_size(i)].device;
         std::vector<int> sums;
         for (const sent_slice& x : sent.slices) {
-            sums.push_back(sum_tile(sync, out, x.what.parameter, x.copies[at(i)]));
+            sums.push_back(sum_tile(sync, out, x.what.parameter, x.copies[to_size(i)]));
         }
-        task& t = add_task(out, task_kind::decompress, in.first_user[at(parameter)], pass::update, i, device);
+        task& t = add_task(out, task_kind::decompress, in.first_user[to_size(parameter)], pass::update, i, device);
         t.mutable_params().parameter = parameter;
         t.mutable_params().method = exchange::all_reduce;
         t.mutable_params().message = sent.message;
@@ -81,7 +81,7 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
             for (const int code : sent_codes[k]) {
                 count_moved(out, {code}, device, out[code].elements);
             }
-            const piece& c = x.copies[at(i)];
+            const piece& c = x.copies[to_size(i)];
             arrived.back().push_back({x.what.parameter, 0, 1, {c}, c.device, -1, exchange::sliced, {sums[k]}});
         }
     }

@@ -15,7 +15,8 @@ TESSERA_INLINE void add_reduce(const lowering_input& in, synchronization_places&
     for (std::size_t i = 0; i < all.size() && x.squares && in.clips(); ++i) {
         norms.push_back(add_tile(out, tile_kind::scalar, all[i].of->what.parameter, box{}, x.device, element::f64));
     }
-    task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, x.shard_number, x.device);
+    task& t =
+        add_task(out, task_kind::reduce, in.first_user[to_size(parameter)], pass::update, x.shard_number, x.device);
     t.mutable_params().parameter = parameter;
     t.mutable_params().slice = x.slice;
     t.mutable_params().slices = x.slices;
@@ -50,12 +51,12 @@ TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places
         reduced_slices mine;
         std::vector<message_sum> sums;
         for (const sent_slice& x : sent.slices) {
-            const int device = x.copies[at(i)].device;
+            const int device = x.copies[to_size(i)].device;
             mine.push_back({x.what.parameter, x.what.slice * members + i, x.what.slices * members, x.copies, device,
                             sent.message, sent.method, x.sources});
             reduced_slice& r = mine.back();
             if (in_slices) {
-                r.copies = {x.copies[at(i)]};
+                r.copies = {x.copies[to_size(i)]};
             }
             if (keeps) {
                 r.from = {add_slice_tile(out, r.parameter, x.copies[0].region, device, r.slice, r.slices)};
@@ -93,13 +94,19 @@ TESSERA_INLINE std::vector<reduced_slices> send_all_reduce(const lowering_input&
     }
     std::vector<reduced_slices> arrived;
     for (int i = 0; i < members; ++i) {
-        const int device = sent.slices[0].copies[at(i)].device;
+        const int device = sent.slices[0].copies[to_size(i)].device;
         add_reduce(in, sync, out, sent, sums, {i, device, what.slice * members + i, what.slices * members, true});
         arrived.emplace_back();
         for (const message_sum& x : sums) {
-            const piece& c = x.of->copies[at(i)];
-            arrived.back().push_back(
-                {x.of->what.parameter, what.slice, what.slices, {c}, c.device, -1, exchange::sliced, {x.to[at(i)]}});
+            const piece& c = x.of->copies[to_size(i)];
+            arrived.back().push_back({x.of->what.parameter,
+                                      what.slice,
+                                      what.slices,
+                                      {c},
+                                      c.device,
+                                      -1,
+                                      exchange::sliced,
+                                      {x.to[to_size(i)]}});
         }
     }
     return arrived;
@@ -107,14 +114,14 @@ TESSERA_INLINE std::vector<reduced_slices> send_all_reduce(const lowering_input&
 
 TESSERA_INLINE std::vector<std::vector<int>> sources_by_member(const plan_writer& out, const sent_slice& x,
                                                                int members) {
-    std::vector<std::vector<int>> all(at(members));
+    std::vector<std::vector<int>> all(to_size(members));
     std::vector<int> others; // on devices without a copy
     for (const int source : x.sources) {
         int place = 0;
-        while (place < members && x.copies[at(place)].device != out[source].device) {
+        while (place < members && x.copies[to_size(place)].device != out[source].device) {
             ++place;
         }
-        (place < members ? all[at(place)] : others).push_back(source);
+        (place < members ? all[to_size(place)] : others).push_back(source);
     }
     all[0].insert(all[0].end(), others.begin(), others.end());
     return all;
@@ -131,16 +138,16 @@ TESSERA_INLINE std::vector<reduced_slices> send_ring(const lowering_input& in, s
     const auto chunk_of = [&](int c) { return all[0].what.slice * members + c; };
     const int slices = all[0].what.slices * members;
     // by slice and chunk: the tile that comes round
-    std::vector<std::vector<int>> passed(all.size(), std::vector<int>(at(members), -1));
+    std::vector<std::vector<int>> passed(all.size(), std::vector<int>(to_size(members), -1));
     for (int s = 1; s <= members; ++s) {
         for (int c = 0; c < members; ++c) {
             const int place = (c + s) % members;
-            const int device = all[0].copies[at(place)].device;
+            const int device = all[0].copies[to_size(place)].device;
             const bool last = s == members;
             std::vector<message_sum> sums;
             for (std::size_t i = 0; i < all.size(); ++i) {
-                int& round = passed[i][at(c)];
-                std::vector<int> from = by_member[i][at(place)];
+                int& round = passed[i][to_size(c)];
+                std::vector<int> from = by_member[i][to_size(place)];
                 if (round >= 0) {
                     from.insert(from.begin(), round);
                 }
@@ -162,12 +169,12 @@ TESSERA_INLINE std::vector<reduced_slices> send_ring(const lowering_input& in, s
     for (int s = 0; s < members; ++s) {
         for (int c = 0; c < members; ++c) {
             const int place = (c + s) % members;
-            const int device = all[0].copies[at(place)].device;
+            const int device = all[0].copies[to_size(place)].device;
             std::vector<message_sum> sums;
             arrived.emplace_back();
             for (std::size_t i = 0; i < all.size(); ++i) {
                 const sent_slice& x = all[i];
-                int& round = passed[i][at(c)];
+                int& round = passed[i][to_size(c)];
                 if (s > 0) {
                     const int next =
                         add_slice_tile(out, x.what.parameter, x.copies[0].region, device, chunk_of(c), slices);
@@ -177,7 +184,7 @@ TESSERA_INLINE std::vector<reduced_slices> send_ring(const lowering_input& in, s
                 arrived.back().push_back({x.what.parameter,
                                           chunk_of(c),
                                           slices,
-                                          {x.copies[at(place)]},
+                                          {x.copies[to_size(place)]},
                                           device,
                                           -1,
                                           exchange::sliced,
@@ -194,7 +201,7 @@ TESSERA_INLINE std::vector<reduced_slices> send_ring(const lowering_input& in, s
 TESSERA_INLINE void send_to_server(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                    const sent_message& sent) {
     const std::size_t members = sent.slices[0].copies.size();
-    const std::size_t server = at(sent.server) % members;
+    const std::size_t server = to_size(sent.server) % members;
     const int device = sent.slices[0].copies[server].device;
     reduced_slices mine;
     std::vector<message_sum> sums;

@@ -56,7 +56,7 @@ TESSERA_INLINE int output_tile(const lowering_input& in, network_places& net, mi
     // Of one replica's statistics it is counted without the samples, which are the loop that varies slowest.
     const int part = part_of_nest(s, in.config(op), d, k) % parts + (joint ? m.number * parts : 0);
     const int tensor = in.g.ops[op].output;
-    located& where = is_output ? m.values[at(tensor)] : intermediate_of(in, net, m, op, which, s).values.made;
+    located& where = is_output ? m.values[to_size(tensor)] : intermediate_of(in, net, m, op, which, s).values.made;
     where.parts = joint ? parts * in.s.micro_batches : parts;
     where.reduce = d.nests[k].reduce == reducer::max && !is_output ? reducer::max : reducer::sum;
     const int t = is_output ? add_tile(out, tile_kind::activation, tensor, region, s.device, x.type)
@@ -70,7 +70,7 @@ TESSERA_INLINE int output_tile(const lowering_input& in, network_places& net, mi
 TESSERA_INLINE void forward_nests(const lowering_input& in, network_places& net, micro_batch_places& m,
                                   plan_writer& out, int op, int first, int last, pass what) {
     const description& d = in.desc(op);
-    const std::vector<shard>& all = m.shards[at(op)];
+    const std::vector<shard>& all = m.shards[to_size(op)];
     for (std::size_t i = 0; i < all.size(); ++i) {
         const shard& s = all[i];
         if (in.is_empty(s, op)) {
@@ -108,8 +108,8 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
     const description& d = in.desc(op);
     const int from = in.g.ops[op].inputs[0];
     const int to = in.g.ops[op].output;
-    m.values[at(to)].parts = parts_of_nest(in.config(op), d, 0);
-    for (const shard& s : m.shards[at(op)]) {
+    m.values[to_size(to)].parts = parts_of_nest(in.config(op), d, 0);
+    for (const shard& s : m.shards[to_size(op)]) {
         if (in.is_empty(s, op)) {
             continue;
         }
@@ -118,7 +118,7 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
         const int t = add_tile(out, tile_kind::activation, to, region, s.device, in.g.tensors[to].type);
         out[t].alias = source;
         out[t].summand = part_of_nest(s, in.config(op), d, 0);
-        m.values[at(to)].pieces.push_back({region, s.device, out[t].summand, t});
+        m.values[to_size(to)].pieces.push_back({region, s.device, out[t].summand, t});
     }
 }
 

@@ -29,8 +29,6 @@ struct lower_options {
 
 namespace lowering {
 
-inline std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// What lowering reads.
 struct lowering_input {
     graph_view g;
@@ -62,7 +60,7 @@ struct lowering_input {
     int steps_per_plan() const { return for_training() ? s.steps_per_plan : 1; }
 
     const configuration& config(int op) const { return s.ops[op]; }
-    const description& desc(int op) const { return descriptions[at(op)]; }
+    const description& desc(int op) const { return descriptions[to_size(op)]; }
     /// Region of an operand; that of a parameter does not depend on the loops that do not index it, so an empty shard
     /// has one too.
     box region_of(int op, int which, const shard& x) const { return region(desc(op), which, x.ranges); }

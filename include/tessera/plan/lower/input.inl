@@ -9,9 +9,9 @@ namespace tessera::lowering {
 
 TESSERA_INLINE lowering_input::lowering_input(const graph_view& network, const strategy_view& how, int device_count,
                                               const lower_options& options)
-    : g(network), s(how), o(options), devices(device_count), needs_gradient(at(network.tensor_count), 0),
-      first_user(first_users_of(network)), layerwise(at(network.parameter_count), 0) {
-    descriptions.reserve(at(g.op_count));
+    : g(network), s(how), o(options), devices(device_count), needs_gradient(to_size(network.tensor_count), 0),
+      first_user(first_users_of(network)), layerwise(to_size(network.parameter_count), 0) {
+    descriptions.reserve(to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         descriptions.push_back(g.describe(op));
         const bool over_all = s.micro_batches > 1 && s.statistics == statistics_over::mini_batch && for_training();
@@ -19,7 +19,7 @@ TESSERA_INLINE lowering_input::lowering_input(const graph_view& network, const s
     }
     find_gradients();
     for (int p = 0; p < g.parameter_count && for_training() && o.update.is_layerwise(); ++p) {
-        layerwise[at(p)] = g.parameters[p].trained && rule_for(o.update, g, p).is_layerwise() ? 1 : 0;
+        layerwise[to_size(p)] = g.parameters[p].trained && rule_for(o.update, g, p).is_layerwise() ? 1 : 0;
     }
 }
 
@@ -73,7 +73,7 @@ TESSERA_INLINE bool lowering_input::is_wanted(int op, int which) const {
     const operand& x = desc(op).operands[which];
     switch (x.kind) {
     case operand_kind::input:
-        return needs_gradient[at(g.ops[op].inputs[x.slot])] != 0;
+        return needs_gradient[to_size(g.ops[op].inputs[x.slot])] != 0;
     case operand_kind::parameter:
         return g.parameters[g.ops[op].parameters[x.slot]].trained;
     case operand_kind::intermediate:
@@ -87,7 +87,7 @@ TESSERA_INLINE void lowering_input::find_gradients() {
     for (int t = 0; t < g.tensor_count; ++t) {
         const tensor_node& n = g.tensors[t];
         const bool from_outside = o.output_gradient >= 0 && t != o.output_gradient;
-        needs_gradient[at(t)] = n.producer < 0 && from_outside && n.type != element::i32 ? 1 : 0;
+        needs_gradient[to_size(t)] = n.producer < 0 && from_outside && n.type != element::i32 ? 1 : 0;
     }
     for (int op = 0; op < g.op_count; ++op) {
         bool needs = false;
@@ -96,9 +96,9 @@ TESSERA_INLINE void lowering_input::find_gradients() {
         }
         for (const operand& x : desc(op).operands) { // none flows through where an expert's slots are
             const bool flows = x.kind == operand_kind::input && x.differentiable;
-            needs = needs || (flows && needs_gradient[at(g.ops[op].inputs[x.slot])] != 0);
+            needs = needs || (flows && needs_gradient[to_size(g.ops[op].inputs[x.slot])] != 0);
         }
-        needs_gradient[at(g.ops[op].output)] = needs ? 1 : 0;
+        needs_gradient[to_size(g.ops[op].output)] = needs ? 1 : 0;
     }
 }
 

@@ -30,9 +30,10 @@ TESSERA_INLINE plan_writer empty_plan(const lowering_input& in) {
 TESSERA_INLINE void reserve(const lowering_input& in, plan_writer& out) {
     std::size_t shards = 0;
     for (int op = 0; op < in.g.op_count; ++op) {
-        shards += at(in.config(op).shards());
+        shards += to_size(in.config(op).shards());
     }
-    const std::size_t tasks = (in.for_training() ? 3 : 1) * shards * at(in.s.micro_batches) * at(in.steps_per_plan());
+    const std::size_t tasks =
+        (in.for_training() ? 3 : 1) * shards * to_size(in.s.micro_batches) * to_size(in.steps_per_plan());
     out.p.tasks.reserve(tasks);
     out.p.tiles.reserve(2 * tasks);
 }
@@ -63,7 +64,7 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
     x.net = place_network(in, x.out, x.all, x.order.sweeps);
     if (in.o.output_gradient >= 0) {
         const int result = g.ops[g.op_count - 1].output;
-        x.all[0].gradients[lowering::at(result)] = x.net.inputs[lowering::at(in.o.output_gradient)];
+        x.all[0].gradients[to_size(result)] = x.net.inputs[to_size(in.o.output_gradient)];
     }
     const int steps = in.steps_per_plan();
     for (; steps > x.out.step; ++x.out.step) { // nvcc takes `step <` for a template's name

@@ -32,13 +32,13 @@ TESSERA_INLINE int parameter_tile(const lowering_input& in, network_places& net,
     const int parameter = in.g.ops[op].parameters[in.desc(op).operands[which].slot];
     const box region = in.region_of(op, which, s);
     const int home = home_of(in, op, which, s);
-    for (const piece& p : net.parameters[at(parameter)].pieces) {
+    for (const piece& p : net.parameters[to_size(parameter)].pieces) {
         if (p.device == home && p.region == region) {
             return p.tile;
         }
     }
     const int t = add_tile(out, tile_kind::parameter, parameter, region, home, element::f32);
-    net.parameters[at(parameter)].pieces.push_back({region, home, 0, t});
+    net.parameters[to_size(parameter)].pieces.push_back({region, home, 0, t});
     return t;
 }
 
@@ -95,16 +95,16 @@ TESSERA_INLINE void take_in(const lowering_input& in, plan_writer& out, int tens
 }
 
 TESSERA_INLINE std::vector<located> place_inputs(const lowering_input& in, plan_writer& out) {
-    std::vector<located> values(at(in.g.tensor_count));
+    std::vector<located> values(to_size(in.g.tensor_count));
     for (int t = 0; t < in.g.tensor_count; ++t) {
         const tensor_node& n = in.g.tensors[t];
         if (n.producer < 0) {
             const box region = whole(n.extents);
             const int made = add_tile(out, tile_kind::input, t, region, -1, n.type);
             out[made].summand = 0;
-            values[at(t)] = {{{region, -1, 0, made}}, 1};
+            values[to_size(t)] = {{{region, -1, 0, made}}, 1};
             if (in.s.parameters_on >= 0 && t != in.o.output_gradient) {
-                take_in(in, out, t, values[at(t)].pieces[0]);
+                take_in(in, out, t, values[to_size(t)].pieces[0]);
             }
         }
     }
@@ -113,21 +113,21 @@ TESSERA_INLINE std::vector<located> place_inputs(const lowering_input& in, plan_
 
 TESSERA_INLINE void forget_step(const lowering_input& in, const network_places& net, micro_batch_places& m) {
     m.values = net.inputs;
-    m.gathered_values.assign(at(in.g.tensor_count), {});
-    m.gradients.assign(at(in.g.tensor_count), {});
-    m.gathered_gradients.assign(at(in.g.tensor_count), {});
+    m.gathered_values.assign(to_size(in.g.tensor_count), {});
+    m.gradients.assign(to_size(in.g.tensor_count), {});
+    m.gathered_gradients.assign(to_size(in.g.tensor_count), {});
     m.intermediates.clear();
     m.made_again.assign(at(in.g.op_count), 0);
 }
 
 TESSERA_INLINE void forget_step(const lowering_input& in, network_places& net, int sweeps) {
-    net.parameter_gradients.assign(at(in.g.parameter_count), {});
-    net.accumulators.assign(at(in.g.op_count), {});
-    net.forwards_left.assign(at(in.g.op_count), sweeps);
-    net.uses_left.assign(at(in.g.parameter_count), 0);
+    net.parameter_gradients.assign(to_size(in.g.parameter_count), {});
+    net.accumulators.assign(to_size(in.g.op_count), {});
+    net.forwards_left.assign(to_size(in.g.op_count), sweeps);
+    net.uses_left.assign(to_size(in.g.parameter_count), 0);
     for (int op = 0; op < in.g.op_count; ++op) {
         for (int p : in.g.ops[op].parameters) {
-            net.uses_left[at(p)] += sweeps;
+            net.uses_left[to_size(p)] += sweeps;
         }
     }
     net.parameter_copies.clear();
@@ -139,7 +139,7 @@ TESSERA_INLINE network_places place_network(const lowering_input& in, plan_write
                                             std::vector<micro_batch_places>& micro_batches, int sweeps) {
     network_places net;
     net.inputs = place_inputs(in, out);
-    net.parameters.resize(at(in.g.parameter_count));
+    net.parameters.resize(to_size(in.g.parameter_count));
     forget_step(in, net, sweeps);
     for (int m = 0; m < in.s.micro_batches; ++m) {
         micro_batch_places& x = micro_batches.emplace_back();

@@ -14,8 +14,8 @@ struct plan_writer {
     int step = 0;          ///< of the plan's period
     int message_count = 0; ///< messages among several members so far
 
-    const tile& operator[](int t) const { return p.tiles[at(t)]; }
-    tile& operator[](int t) { return p.tiles[at(t)]; }
+    const tile& operator[](int t) const { return p.tiles[to_size(t)]; }
+    tile& operator[](int t) { return p.tiles[to_size(t)]; }
     int tile_count() const { return static_cast<int>(p.tiles.size()); }
 };
 

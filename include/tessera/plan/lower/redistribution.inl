@@ -24,7 +24,7 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
     const std::vector<piece>& sources = from.pieces;
     const copy_recipe plan_of = copy_recipe_for(sources, x.region, x.device, x.device, x.summand);
     if (plan_of.segments.size() == 1) { // all there is of it is here already: a gradient of this device's samples
-        const piece& only = sources[at(plan_of.segments[0].source)];
+        const piece& only = sources[to_size(plan_of.segments[0].source)];
         if (only.device == x.device && only.region == x.region) {
             return only.tile;
         }
@@ -40,7 +40,7 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
     copy.mutable_copy().reduce = from.reduce;
     copy.writes.push_back(t);
     for (const segment& seg : plan_of.segments) {
-        const piece& source = sources[at(seg.source)];
+        const piece& source = sources[to_size(seg.source)];
         copy.mutable_copy().segments.push_back({source.tile, seg.region, seg.first});
         copy.reads.push_back(source.tile);
     }
@@ -50,15 +50,15 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
 
 TESSERA_INLINE std::vector<int> equal_parts(const located& from, const box& region) {
     std::vector<int> result;
-    std::vector<char> seen(at(from.parts), 0);
+    std::vector<char> seen(to_size(from.parts), 0);
     for (const piece& p : from.pieces) {
-        if (seen[at(p.summand)] != 0 || intersect(p.region, region).empty()) {
+        if (seen[to_size(p.summand)] != 0 || intersect(p.region, region).empty()) {
             continue;
         }
         if (!(p.region == region)) {
             return {};
         }
-        seen[at(p.summand)] = 1;
+        seen[to_size(p.summand)] = 1;
         result.push_back(p.tile);
     }
     return result;
@@ -67,7 +67,7 @@ TESSERA_INLINE std::vector<int> equal_parts(const located& from, const box& regi
 TESSERA_INLINE int need_value(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor,
                               const box& region, const shard& s, int op, pass what) {
     const int part = in.config(op).partial > 1 ? s.summand : -1;
-    return need(out, m.values[at(tensor)], m.gathered_values[at(tensor)],
+    return need(out, m.values[to_size(tensor)], m.gathered_values[to_size(tensor)],
                 {tile_kind::activation, tensor, in.g.tensors[tensor].type, region, s.device, part}, op, what);
 }
 
@@ -84,9 +84,9 @@ TESSERA_INLINE intermediate_state& intermediate_of(const lowering_input& in, net
     std::vector<intermediate_state>& states = all[i].second;
     if (states.empty()) {
         const bool apart = in.takes_own_statistics(op);
-        states.resize(apart ? at(in.config(op).degree[statistics_loop(in.desc(op))]) : 1);
+        states.resize(apart ? to_size(in.config(op).degree[statistics_loop(in.desc(op))]) : 1);
     }
-    return states[at(in.replica_of(op, s))];
+    return states[to_size(in.replica_of(op, s))];
 }
 
 TESSERA_INLINE std::vector<int> spread_order(int n) {
@@ -137,7 +137,7 @@ TESSERA_INLINE located sum_slices(plan_writer& out, const located& from, gathere
             continue;
         }
         x.region.dim[longest] = {whole.dim[longest].begin + own.begin, whole.dim[longest].begin + own.end};
-        x.device = devices[at(i)];
+        x.device = devices[to_size(i)];
         slices.pieces.push_back({x.region, x.device, 0, need(out, from, sums, x, op, what)});
     }
     return slices;
@@ -153,11 +153,11 @@ TESSERA_INLINE located sum_in_slices(plan_writer& out, intermediate_pieces& from
         return known;
     }
     std::vector<int> devices;
-    std::vector<char> has_device(at(out.p.devices), 0);
+    std::vector<char> has_device(to_size(out.p.devices), 0);
     for (const int t : equal_parts(from.made, x.region)) {
         const int device = out[t].device;
-        if (has_device[at(device)] == 0) {
-            has_device[at(device)] = 1;
+        if (has_device[to_size(device)] == 0) {
+            has_device[to_size(device)] = 1;
             devices.push_back(device);
         }
     }

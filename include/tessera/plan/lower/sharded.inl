@@ -28,7 +28,7 @@ TESSERA_INLINE std::vector<std::vector<piece>> groups_of(const located& paramete
 }
 
 TESSERA_INLINE bool is_sliceable(const network_places& net, int parameter) {
-    const std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
+    const std::vector<std::vector<piece>> all = groups_of(net.parameters[to_size(parameter)]);
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t k = 0; k < i; ++k) {
             if (!intersect(all[i][0].region, all[k][0].region).empty()) {
@@ -37,7 +37,7 @@ TESSERA_INLINE bool is_sliceable(const network_places& net, int parameter) {
         }
     }
     for (const std::vector<piece>& copies : all) {
-        for (const piece& p : net.parameter_gradients[at(parameter)].pieces) {
+        for (const piece& p : net.parameter_gradients[to_size(parameter)].pieces) {
             const box& region = copies[0].region;
             if (!(p.region == region) && !intersect(p.region, region).empty()) {
                 return false;
@@ -48,14 +48,14 @@ TESSERA_INLINE bool is_sliceable(const network_places& net, int parameter) {
 }
 
 TESSERA_INLINE void take_stored_slices(const lowering_input& in, network_places& net, plan_writer& out, int parameter) {
-    located& all = net.parameters[at(parameter)];
+    located& all = net.parameters[to_size(parameter)];
     std::vector<piece> pieces;
     for (const std::vector<piece>& copies : groups_of(all)) {
         std::vector<const tile*> slices;
         for (const tile& x : *in.o.stored) {
             if (x.tensor == parameter && x.slices > 1 && x.region == copies[0].region) {
-                slices.resize(slices.size() > at(x.slice) ? slices.size() : at(x.slice) + 1);
-                slices[at(x.slice)] = &x;
+                slices.resize(slices.size() > to_size(x.slice) ? slices.size() : to_size(x.slice) + 1);
+                slices[to_size(x.slice)] = &x;
             }
         }
         if (slices.empty()) {
@@ -93,10 +93,10 @@ TESSERA_INLINE void shard_parameters(const lowering_input& in, network_places& n
         if (!in.g.parameters[p].trained || !is_sliceable(net, p)) {
             continue;
         }
-        for (const std::vector<piece>& copies : groups_of(net.parameters[at(p)])) {
+        for (const std::vector<piece>& copies : groups_of(net.parameters[to_size(p)])) {
             const int n = static_cast<int>(copies.size());
             for (int i = 0; i < n && n > 1; ++i) {
-                tile& x = out[copies[at(i)].tile];
+                tile& x = out[copies[to_size(i)].tile];
                 x.slice = i;
                 x.slices = n;
                 x.elements = even_part(x.region.volume(), n, i).size();
@@ -122,13 +122,13 @@ TESSERA_INLINE int whole_parameter(const lowering_input& in, network_places& net
     const int parameter = out[stored].tensor;
     const box region = out[stored].region;
     std::vector<int> slices;
-    for (const piece& p : net.parameters[at(parameter)].pieces) {
+    for (const piece& p : net.parameters[to_size(parameter)].pieces) {
         if (p.region == region) {
             slices.push_back(p.tile);
         }
     }
     const int message = out.message_count++;
-    for (const shard& s : m.shards[at(op)]) {
+    for (const shard& s : m.shards[to_size(op)]) {
         int own = -1;
         for (const int t : slices) {
             own = out[t].device == s.device ? t : own;

@@ -15,7 +15,7 @@ TESSERA_INLINE std::vector<std::vector<int>> stages_after(const lowering_input& 
             if (producer < 0 || in.config(producer).stage == in.config(op).stage) {
                 continue;
             }
-            std::vector<int>& list = after[at(in.config(producer).stage)];
+            std::vector<int>& list = after[to_size(in.config(producer).stage)];
             bool known = false;
             for (int i : list) {
                 known = known || i == in.config(op).stage;
@@ -31,7 +31,7 @@ TESSERA_INLINE std::vector<std::vector<int>> stages_after(const lowering_input& 
 TESSERA_INLINE std::vector<action> all_actions(const lowering_input& in, int stages) {
     std::vector<action> all;
     if (in.s.schedule != nullptr) {
-        const std::vector<std::vector<int>> after = stages_after(in, at(stages));
+        const std::vector<std::vector<int>> after = stages_after(in, to_size(stages));
         for (const schedule::timetable::entry& e :
              schedule::timetable_of(*in.s.schedule, {schedule::action_times{}}, after).actions) {
             all.push_back(e.what);
@@ -65,7 +65,7 @@ TESSERA_INLINE std::vector<action> joint_actions(const std::vector<action>& all,
 TESSERA_INLINE action_order arrange(const lowering_input& in) {
     action_order order;
     for (int op = 0; op < in.g.op_count; ++op) {
-        const std::size_t stage = at(in.config(op).stage);
+        const std::size_t stage = to_size(in.config(op).stage);
         order.stages.resize(order.stages.size() > stage ? order.stages.size() : stage + 1);
         order.stages[stage].push_back(op);
     }
@@ -90,7 +90,7 @@ TESSERA_INLINE action_order arrange(const lowering_input& in) {
 TESSERA_INLINE std::size_t actions_until_losses(const lowering_input& in, const action_order& order) {
     std::size_t until = 0;
     for (std::size_t i = 0; i < order.actions.size(); ++i) {
-        for (const int op : order.stages[at(order.actions[i].stage)]) {
+        for (const int op : order.stages[to_size(order.actions[i].stage)]) {
             until = order.actions[i].what == action_kind::forward && in.g.is_loss(op) ? i + 1 : until;
         }
     }

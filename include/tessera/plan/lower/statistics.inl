@@ -9,7 +9,7 @@ namespace tessera::lowering {
 
 TESSERA_INLINE micro_batch_places& select(micro_batch_list& all, plan_writer& out, int number) {
     out.micro_batch = number;
-    return all[at(number)];
+    return all[to_size(number)];
 }
 
 TESSERA_INLINE void add_running(const lowering_input& in, plan_writer& out, int op, const shard& s,
@@ -35,7 +35,7 @@ TESSERA_INLINE int whole_statistics(const lowering_input& in, network_places& ne
                                     plan_writer& out, int op, int which, int number, const shard& s) {
     const int last = out.micro_batch;
     if (all.size() == 1 || in.is_joint(op)) {
-        return read_tile(in, net, all[at(last)], out, op, which, s, pass::update);
+        return read_tile(in, net, all[to_size(last)], out, op, which, s, pass::update);
     }
     std::vector<int> from;
     for (int m = 0; m < in.s.micro_batches; ++m) {
@@ -55,7 +55,7 @@ TESSERA_INLINE void update_from_first(const lowering_input& in, network_places& 
     const int l = statistics_loop(d);
     const int last = out.micro_batch;
     std::vector<int> done;
-    const std::vector<shard>& shards = all[0].shards[at(op)];
+    const std::vector<shard>& shards = all[0].shards[to_size(op)];
     for (std::size_t i = 0; i < shards.size(); ++i) {
         const int target = parameter_tile(in, net, out, op, running, shards[i]);
         if (std::find(done.begin(), done.end(), target) != done.end()) {
@@ -66,7 +66,7 @@ TESSERA_INLINE void update_from_first(const lowering_input& in, network_places& 
         std::vector<int> from;
         index_t samples = 0;
         for (int m = 0; m < in.s.micro_batches; ++m) {
-            const interval own = all[at(m)].shards[at(op)][i].ranges[l];
+            const interval own = all[to_size(m)].shards[to_size(op)][i].ranges[l];
             if (!own.empty()) {
                 from.push_back(read_tile(in, net, select(all, out, m), out, op, statistics, home, pass::update));
                 samples += own.size();
@@ -97,7 +97,7 @@ TESSERA_INLINE void update_running(const lowering_input& in, network_places& net
     const int statistics = in.desc(op).find_operand(operand_kind::intermediate, 0);
     std::vector<int> done;
     for (const micro_batch_places& m : all) { // mirrored ones have copies of their own
-        const std::vector<shard>& shards = m.shards[at(op)];
+        const std::vector<shard>& shards = m.shards[to_size(op)];
         for (std::size_t i = 0; i < shards.size(); ++i) {
             const int number = static_cast<int>(i);
             const int target = parameter_tile(in, net, out, op, running, shards[i]);
@@ -113,10 +113,10 @@ TESSERA_INLINE void update_running(const lowering_input& in, network_places& net
 
 TESSERA_INLINE void forward_and_follow(const lowering_input& in, network_places& net, micro_batch_list& all,
                                        plan_writer& out, int op) {
-    forward(in, net, all[at(out.micro_batch)], out, op);
+    forward(in, net, all[to_size(out.micro_batch)], out, op);
     const bool counts =
         in.desc(op).has_running_state() && in.for_training() && !in.is_joint(op) && !in.g.facts(op).view;
-    if (counts && (all.size() == 1 || --net.forwards_left[at(op)] == 0)) {
+    if (counts && (all.size() == 1 || --net.forwards_left[to_size(op)] == 0)) {
         update_running(in, net, all, out, op);
     }
 }

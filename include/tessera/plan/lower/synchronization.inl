@@ -22,7 +22,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
                          plan_writer& out, const message& m) {
     std::vector<std::vector<sent_slice>> by_members;
     for (const gradient_slice& x : m.slices) {
-        if (net.parameter_gradients[at(x.parameter)].pieces.empty()) {
+        if (net.parameter_gradients[to_size(x.parameter)].pieces.empty()) {
             continue;
         }
         std::vector<std::vector<piece>> groups = groups_to_update(in.g, net, x.parameter);
@@ -67,7 +67,7 @@ TESSERA_INLINE void send_messages(const lowering_input& in, const network_places
     const std::vector<message>& all = in.s.sync->messages;
     for (; sync.next_message < all.size(); ++sync.next_message) {
         for (const gradient_slice& x : all[sync.next_message].slices) {
-            if (net.uses_left[at(x.parameter)] > 0) {
+            if (net.uses_left[to_size(x.parameter)] > 0) {
                 return;
             }
         }
@@ -82,12 +82,12 @@ TESSERA_INLINE void finish_parameters(const lowering_input& in, network_places& 
         return;
     }
     for (int p : in.g.ops[op].parameters) {
-        const bool ready = --net.uses_left[at(p)] == 0 && in.g.parameters[p].trained;
+        const bool ready = --net.uses_left[to_size(p)] == 0 && in.g.parameters[p].trained;
         if (ready && in.has_messages()) {
             if (!in.sums_late()) {
                 send_messages(in, net, sync, out);
             }
-        } else if (ready && in.layerwise[at(p)] != 0 && !in.clips()) {
+        } else if (ready && in.layerwise[to_size(p)] != 0 && !in.clips()) {
             update_layerwise(in, net, sync, out, p);
         } else if (ready && in.o.update.clip_norm <= 0) {
             gathered_list sums;

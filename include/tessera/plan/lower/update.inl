@@ -12,20 +12,20 @@ namespace tessera::lowering {
 TESSERA_INLINE std::vector<int> summed_by_device(const lowering_input& in, const network_places& net,
                                                  synchronization_places& sync, plan_writer& out, int parameter,
                                                  const std::vector<piece>& copies) {
-    std::vector<int> all = equal_parts(net.parameter_gradients[at(parameter)], copies[0].region);
+    std::vector<int> all = equal_parts(net.parameter_gradients[to_size(parameter)], copies[0].region);
     std::vector<std::vector<int>> by_device;
-    std::vector<int> place(at(out.p.devices), -1); // of a device's list
+    std::vector<int> place(to_size(out.p.devices), -1); // of a device's list
     for (const int t : all) {
-        int& own = place[at(out[t].device)];
+        int& own = place[to_size(out[t].device)];
         if (own < 0) {
             own = static_cast<int>(by_device.size());
             by_device.emplace_back();
         }
-        by_device[at(own)].push_back(t);
+        by_device[to_size(own)].push_back(t);
     }
     bool crosses = by_device.size() > 1;
     for (const piece& c : copies) {
-        crosses = crosses || place[at(c.device)] < 0;
+        crosses = crosses || place[to_size(c.device)] < 0;
     }
     if (!crosses) {
         return all;
@@ -39,7 +39,7 @@ TESSERA_INLINE std::vector<int> summed_by_device(const lowering_input& in, const
         if (sum < 0) {
             const int device = out[list[0]].device;
             sum = add_tile(out, tile_kind::parameter_gradient, parameter, copies[0].region, device, element::f32);
-            add_sum(out, in.first_user[at(parameter)], pass::update, 0, device, list, sum);
+            add_sum(out, in.first_user[to_size(parameter)], pass::update, 0, device, list, sum);
             if (in.has_messages()) { // other slices of it follow
                 sync.local_sums.emplace_back(list, sum);
             }
@@ -80,7 +80,7 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
         states.push_back(r.state >= 0 ? r.state : state_tile(in, sync, out, r));
     }
     const reduced_slice& first = all[0];
-    const int user = in.first_user[at(first.parameter)];
+    const int user = in.first_user[to_size(first.parameter)];
     task& t = add_task(out, task_kind::update, user, pass::update, number, first.device);
     t.mutable_params().parameter = first.parameter;
     t.mutable_params().slice = first.slice;
@@ -95,8 +95,8 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
     for (std::size_t i = 0; i < all.size(); ++i) {
         const reduced_slice& r = all[i];
         t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
-        if (in.layerwise[at(r.parameter)] != 0) {
-            const std::vector<int>& own = sync.layer_norms[at(r.parameter)];
+        if (in.layerwise[to_size(r.parameter)] != 0) {
+            const std::vector<int>& own = sync.layer_norms[to_size(r.parameter)];
             t.reads.insert(t.reads.end(), own.begin(), own.end());
             if (std::find(t.params().layer_norms.begin(), t.params().layer_norms.end(), own[0]) ==
                 t.params().layer_norms.end()) {
@@ -123,7 +123,7 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
 
 TESSERA_INLINE std::vector<std::vector<piece>> groups_to_update(const graph_view& g, const network_places& net,
                                                                 int parameter) {
-    std::vector<std::vector<piece>> all = groups_of(net.parameters[at(parameter)]);
+    std::vector<std::vector<piece>> all = groups_of(net.parameters[to_size(parameter)]);
     index_t volume = 0;
     for (const std::vector<piece>& copies : all) {
         volume += copies[0].region.volume();
@@ -141,8 +141,8 @@ TESSERA_INLINE std::vector<std::vector<piece>> groups_to_update(const graph_view
 TESSERA_INLINE std::vector<int> gathered_gradients(const lowering_input& in, const network_places& net,
                                                    plan_writer& out, int parameter, const std::vector<piece>& copies,
                                                    gathered_list& sums) {
-    const located& contributions = net.parameter_gradients[at(parameter)];
-    const int user = in.first_user[at(parameter)];
+    const located& contributions = net.parameter_gradients[to_size(parameter)];
+    const int user = in.first_user[to_size(parameter)];
     needed_tile x{tile_kind::parameter_gradient, parameter, element::f32, copies[0].region, copies[0].device};
     located from = known_sums(sums, x.region);
     if (from.parts == 0 && copies.size() > 1) {
@@ -154,8 +154,8 @@ TESSERA_INLINE std::vector<int> gathered_gradients(const lowering_input& in, con
     }
     std::vector<int> gathered(copies.size());
     for (const int i : spread_order(static_cast<int>(copies.size()))) {
-        x.device = copies[at(i)].device;
-        gathered[at(i)] = need(out, from.parts > 0 ? from : contributions, sums, x, user, pass::update);
+        x.device = copies[to_size(i)].device;
+        gathered[to_size(i)] = need(out, from.parts > 0 ? from : contributions, sums, x, user, pass::update);
     }
     return gathered;
 }
@@ -164,7 +164,7 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
                                  plan_writer& out, int parameter, const std::vector<piece>& copies,
                                  gathered_list& sums) {
     const std::vector<int> sources = summed_by_device(in, net, sync, out, parameter, copies);
-    if (net.parameter_gradients[at(parameter)].pieces.empty()) {
+    if (net.parameter_gradients[to_size(parameter)].pieces.empty()) {
         return;
     }
     const int members = static_cast<int>(copies.size());
@@ -172,10 +172,10 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
         sources.empty() ? gathered_gradients(in, net, out, parameter, copies, sums) : std::vector<int>{};
     reduced_slices r{{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources}};
     for (int i = 0; i < members; ++i) {
-        r[0].device = copies[at(i)].device;
+        r[0].device = copies[to_size(i)].device;
         if (sources.empty()) {
-            r[0].copies = {copies[at(i)]};
-            r[0].from = {gathered[at(i)]};
+            r[0].copies = {copies[to_size(i)]};
+            r[0].from = {gathered[to_size(i)]};
         } else {
             r[0].slice = i;
         }
@@ -185,7 +185,7 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
 
 TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_places& net, synchronization_places& sync,
                                      plan_writer& out, int parameter) {
-    if (!in.g.parameters[parameter].trained || net.parameter_gradients[at(parameter)].pieces.empty()) {
+    if (!in.g.parameters[parameter].trained || net.parameter_gradients[to_size(parameter)].pieces.empty()) {
         return;
     }
     std::vector<box> counted;
@@ -203,15 +203,15 @@ TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_pla
         }
         const int slices = sources.empty() || !overlapping.empty() ? 1 : static_cast<int>(copies.size());
         for (int i = 0; i < static_cast<int>(copies.size()); ++i) {
-            const int device = copies[at(i)].device;
+            const int device = copies[to_size(i)].device;
             std::vector<int> from = sources;
             if (sources.empty()) {
-                from = {gathered[at(i)]};
+                from = {gathered[to_size(i)]};
             }
             const int slice = slices > 1 ? i : 0;
             const int sum = add_tile(out, tile_kind::parameter_gradient, parameter, region, device, element::f32);
             const int norm = in.clips() ? add_tile(out, tile_kind::scalar, parameter, box{}, device, element::f64) : -1;
-            task& t = add_task(out, task_kind::reduce, in.first_user[at(parameter)], pass::update, i, device);
+            task& t = add_task(out, task_kind::reduce, in.first_user[to_size(parameter)], pass::update, i, device);
             t.mutable_params().parameter = parameter;
             t.mutable_params().slice = slice;
             t.mutable_params().slices = slices;
@@ -229,7 +229,7 @@ TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_pla
             count_moved(out, from, device, even_part(region.volume(), slices, slice).size());
             sync.reduced.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
             if (slices == 1) {
-                sync.reduced.back()[0].copies = {copies[at(i)]};
+                sync.reduced.back()[0].copies = {copies[to_size(i)]};
                 sync.reduced.back()[0].counted_elsewhere = overlapping;
             }
         }
@@ -240,7 +240,7 @@ TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_pla
 TESSERA_INLINE void take_norms(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                const std::vector<reduced_slice*>& all, int number) {
     const reduced_slice& first = *all[0];
-    const int user = in.first_user[at(first.parameter)];
+    const int user = in.first_user[to_size(first.parameter)];
     const bool of_update = in.o.update.trust == trust_by::update;
     std::vector<int> made;
     for (reduced_slice* r : all) {
@@ -269,7 +269,7 @@ TESSERA_INLINE void take_norms(const lowering_input& in, synchronization_places&
             t.mutable_params().parts.push_back(
                 {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(i) + 1, r.state});
         }
-        sync.layer_norms[at(r.parameter)].push_back(made[i]);
+        sync.layer_norms[to_size(r.parameter)].push_back(made[i]);
     }
     t.mutable_params().norms = sync.norms;
     t.reads.insert(t.reads.end(), sync.norms.begin(), sync.norms.end());
@@ -283,7 +283,7 @@ TESSERA_INLINE void take_all_norms(const lowering_input& in, synchronization_pla
     std::vector<candidate> all;
     for (std::size_t i = 0; i < sync.reduced.size(); ++i) {
         for (reduced_slice& r : sync.reduced[i]) {
-            if (in.layerwise[at(r.parameter)] != 0) {
+            if (in.layerwise[to_size(r.parameter)] != 0) {
                 all.push_back({&r, i});
             }
         }
@@ -292,23 +292,23 @@ TESSERA_INLINE void take_all_norms(const lowering_input& in, synchronization_pla
         std::array<index_t, 3 + 2 * max_rank> k{x.slice->parameter, x.slice->slices, x.slice->slice};
         const box& region = x.slice->copies[0].region;
         for (int d = 0; d < region.rank; ++d) {
-            k[at(3 + 2 * d)] = region.dim[d].begin;
-            k[at(4 + 2 * d)] = region.dim[d].end;
+            k[to_size(3 + 2 * d)] = region.dim[d].begin;
+            k[to_size(4 + 2 * d)] = region.dim[d].end;
         }
         return k;
     };
     tessera::detail::stable_sort(all, [&](const candidate& a, const candidate& b) { return key(a) < key(b); });
-    sync.layer_norms.resize(at(in.g.parameter_count));
-    std::vector<index_t> load(at(out.p.devices), 0);
+    sync.layer_norms.resize(to_size(in.g.parameter_count));
+    std::vector<index_t> load(to_size(out.p.devices), 0);
     std::vector<std::vector<reduced_slice*>> chosen(sync.reduced.size());
     for (std::size_t i = 0; i < all.size();) {
         std::size_t best = i;
         std::size_t k = i + 1;
         for (; k < all.size() && key(all[k]) == key(all[i]); ++k) {
-            best = load[at(all[k].slice->device)] < load[at(all[best].slice->device)] ? k : best;
+            best = load[to_size(all[k].slice->device)] < load[to_size(all[best].slice->device)] ? k : best;
         }
         const reduced_slice& r = *all[best].slice;
-        load[at(r.device)] += even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
+        load[to_size(r.device)] += even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
         chosen[all[best].task].push_back(all[best].slice);
         i = k;
     }

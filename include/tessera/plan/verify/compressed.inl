@@ -18,16 +18,16 @@ TESSERA_INLINE bool verifier::compression_is_sound(const task& t) {
     if (!one) {
         return refuse(&t, "a task compresses no gradient, several, or a slice of one");
     }
-    const tile& from = p_.tiles[at(t.reads[0])];
-    const tile& to = p_.tiles[at(t.writes[0])];
-    const tile& left = p_.tiles[at(t.params().state)];
+    const tile& from = p_.tiles[to_size(t.reads[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
+    const tile& left = p_.tiles[to_size(t.params().state)];
     const bool source = from.kind == tile_kind::parameter_gradient && from.tensor == t.params().parameter &&
                         from.device == t.device && from.step == t.step && from.slices == 1 && from.format == 0 &&
                         from.type == element::f32;
     const bool code = to.kind == tile_kind::code && to.tensor == t.params().parameter && to.device == t.device &&
                       to.step == t.step && to.region == from.region;
     const index_t room = p_.compress.scratch_bytes(from.region.volume());
-    if ((t.scratch >= 0) != (room > 0) || (room > 0 && p_.tiles[at(t.scratch)].bytes < room)) {
+    if ((t.scratch >= 0) != (room > 0) || (room > 0 && p_.tiles[to_size(t.scratch)].bytes < room)) {
         return refuse(&t, "a compression has no working memory, or too little");
     }
     if (!source || !code) {
@@ -44,12 +44,12 @@ TESSERA_INLINE bool verifier::compression_is_sound(const task& t) {
 TESSERA_INLINE bool verifier::decompression_is_sound(const task& whole, const task& t) {
     bool right = p_.compress.is_on() && p_.kind == run_kind::training && g_.parameters[t.params().parameter].trained &&
                  t.params().slices == 1 && !t.reads.empty() && t.writes.size() == 1 && t.params().state < 0;
-    const tile* const to = right ? &p_.tiles[at(t.writes[0])] : nullptr;
+    const tile* const to = right ? &p_.tiles[to_size(t.writes[0])] : nullptr;
     right = right && to->kind == tile_kind::parameter_gradient && to->tensor == t.params().parameter &&
             to->device == t.device && to->step == t.step && to->summand < 0 && to->origin < 0 && to->slices == 1 &&
             to->format == 0 && to->type == element::f32;
     for (std::size_t i = 0; right && i < t.reads.size(); ++i) {
-        const tile& x = p_.tiles[at(t.reads[i])];
+        const tile& x = p_.tiles[to_size(t.reads[i])];
         right =
             x.kind == tile_kind::code && x.tensor == t.params().parameter && x.step == t.step && x.region == to->region;
     }
@@ -87,8 +87,8 @@ TESSERA_INLINE bool verifier::updates_take_codes() {
     const auto takes = [&](const task& t) {
         bool all = true;
         for (const int r : t.reads) {
-            const bool gradient = p_.tiles[at(r)].kind == tile_kind::parameter_gradient;
-            all = all && (!gradient || of_codes[at(p_.root(r))] != 0);
+            const bool gradient = p_.tiles[to_size(r)].kind == tile_kind::parameter_gradient;
+            all = all && (!gradient || of_codes[to_size(p_.root(r))] != 0);
         }
         return all;
     };
@@ -101,13 +101,14 @@ TESSERA_INLINE bool verifier::updates_take_codes() {
             if (t.kind() == task_kind::decompress || adds) {
                 const bool coded = t.kind() == task_kind::decompress || takes(one);
                 for (const int w : one.writes) {
-                    of_codes[at(p_.root(w))] = coded ? 1 : 0;
+                    of_codes[to_size(p_.root(w))] = coded ? 1 : 0;
                 }
             }
             if (t.kind() == task_kind::decompress) {
-                sent.push_back({{one.params().parameter, t.step}, p_.tiles[at(one.writes[0])].region});
+                sent.push_back({{one.params().parameter, t.step}, p_.tiles[to_size(one.writes[0])].region});
             } else if (changes && !takes(one)) {
-                const box& region = p_.tiles[at(t.kind() == task_kind::norm ? one.reads[0] : one.writes[0])].region;
+                const box& region =
+                    p_.tiles[to_size(t.kind() == task_kind::norm ? one.reads[0] : one.writes[0])].region;
                 for (const auto& [whose, known] : sent) {
                     sound = sound && !(whose == std::pair{one.params().parameter, t.step} && known == region);
                 }

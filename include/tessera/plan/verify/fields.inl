@@ -14,10 +14,11 @@ namespace tessera::detail {
 TESSERA_INLINE bool verifier::fields() {
     const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.steps_per_plan > 0 && p_.states >= 0 &&
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
-                        p_.arena_bytes.size() == at(p_.devices) && p_.persistent_bytes.size() == at(p_.devices) &&
-                        p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
-                        p_.staleness >= 0 && p_.staleness < p_.steps_per_plan && p_.compress.block > 0 &&
-                        p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
+                        p_.arena_bytes.size() == to_size(p_.devices) &&
+                        p_.persistent_bytes.size() == to_size(p_.devices) && p_.loss_scale > 0 &&
+                        p_.average_every >= 0 && p_.compress.how <= compression::top_k && p_.staleness >= 0 &&
+                        p_.staleness < p_.steps_per_plan && p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
+                        !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
@@ -43,15 +44,15 @@ TESSERA_INLINE bool verifier::fields() {
 /// The optimizer finds the state, the norms and the scale of gradients that it works with.
 TESSERA_INLINE bool verifier::is_made_for(const optimizer& update) {
     const bool for_training = p_.kind == run_kind::training;
-    std::vector<trust_by> by(at(g_.parameter_count), trust_by::none);
+    std::vector<trust_by> by(to_size(g_.parameter_count), trust_by::none);
     for (int p = 0; p < g_.parameter_count && for_training && update.is_layerwise(); ++p) {
-        by[at(p)] = rule_for(update, g_, p).trust;
+        by[to_size(p)] = rule_for(update, g_, p).trust;
     }
     for (const task& whole : p_.tasks) {
         const bool norm = whole.kind() == task_kind::norm;
         bool right = true;
         const auto look = [&](const task& t) {
-            const trust_by wanted = by[at(t.params().parameter)];
+            const trust_by wanted = by[to_size(t.params().parameter)];
             right = right && (norm ? wanted != trust_by::none && (t.params().state >= 0) == (wanted == trust_by::update)
                                    : t.params().layer_norms.empty() == (wanted == trust_by::none));
         };
@@ -73,7 +74,7 @@ TESSERA_INLINE bool verifier::is_made_for(const optimizer& update) {
 /// The extents of the tensor, parameter or intermediate that a tile is of; null where it is of none, or that does not
 /// exist.
 TESSERA_INLINE const shape* verifier::extents_of(const tile& x) const {
-    const bool converted = x.origin >= 0 && p_.tiles[at(x.origin)].kind == tile_kind::parameter;
+    const bool converted = x.origin >= 0 && p_.tiles[to_size(x.origin)].kind == tile_kind::parameter;
     switch (converted ? tile_kind::parameter : x.kind) {
     case tile_kind::input:
     case tile_kind::activation:
@@ -100,7 +101,7 @@ TESSERA_INLINE const shape* verifier::extents_of(const tile& x) const {
 
 /// Why a tile cannot be, or null.
 TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
-    const tile& x = p_.tiles[at(i)];
+    const tile& x = p_.tiles[to_size(i)];
     const int count = static_cast<int>(p_.tiles.size());
     if (x.kind > tile_kind::code || x.type > element::bf16) {
         return "is of no kind, or has elements of no type";
@@ -109,11 +110,11 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
         return "is on a device that does not exist";
     }
     if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
-        (x.origin >= 0 && p_.tiles[at(x.origin)].origin >= 0)) {
+        (x.origin >= 0 && p_.tiles[to_size(x.origin)].origin >= 0)) {
         return "has the memory or the elements of a tile that does not exist";
     }
     int root = x.alias;
-    for (int steps = 0; root >= 0; ++steps, root = p_.tiles[at(root)].alias) {
+    for (int steps = 0; root >= 0; ++steps, root = p_.tiles[to_size(root)].alias) {
         if (steps > count || root >= count) {
             return "has no memory: it is another name for itself";
         }
@@ -153,7 +154,8 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
         return right ? nullptr : "has another number of words than a compressed gradient of its region";
     }
     const index_t own = x.slices > 1 ? even_part(x.region.volume(), x.slices, x.slice).size() : x.region.volume();
-    const bool padded = x.format != 0 || p_.tiles[at(p_.root(i))].format != 0 || x.kind == tile_kind::optimizer_state;
+    const bool padded =
+        x.format != 0 || p_.tiles[to_size(p_.root(i))].format != 0 || x.kind == tile_kind::optimizer_state;
     if (padded ? x.elements < (x.slices == 1 ? own : 0) : x.elements != own) {
         return "has another number of elements than its region";
     }
@@ -210,8 +212,8 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
 }
 
-/// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that looks
-/// at it all the same is not led astray.
+/// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that
+/// looks at it all the same is not led astray.
 TESSERA_INLINE bool verifier::says_its_own(const task& t) {
     bool own = true;
     t.with_own_fields([&](const auto& fields) {
@@ -226,7 +228,7 @@ TESSERA_INLINE bool verifier::says_its_own(const task& t) {
 /// Scratch memory, and what forward leaves behind, are such memory, on the task's device.
 TESSERA_INLINE bool verifier::scratch_is_one(const task& t) const {
     for (const int k : {t.scratch, t.compute().workspace}) {
-        if (k >= 0 && (p_.tiles[at(k)].kind != tile_kind::scratch || p_.tiles[at(k)].device != t.device)) {
+        if (k >= 0 && (p_.tiles[to_size(k)].kind != tile_kind::scratch || p_.tiles[to_size(k)].device != t.device)) {
             return false;
         }
     }

@@ -114,7 +114,7 @@ TESSERA_INLINE bool verifier::gradients() {
 TESSERA_INLINE bool verifier::slices_fit(const task& t) {
     for (const std::vector<int>* list : {&t.reads, &t.writes}) {
         for (int k : *list) {
-            const tile& x = p_.tiles[at(k)];
+            const tile& x = p_.tiles[to_size(k)];
             if (x.slices > 1 && (x.slice != t.params().slice || x.slices != t.params().slices)) {
                 return refuse(&t, "a task touches another slice than its own");
             }
@@ -125,12 +125,12 @@ TESSERA_INLINE bool verifier::slices_fit(const task& t) {
 
 /// Notes that a slice of a tile now holds the sum of some contributions.
 TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<int>& sum) {
-    const tile& x = p_.tiles[at(which)];
+    const tile& x = p_.tiles[to_size(which)];
     if (x.kind != tile_kind::parameter_gradient && x.kind != tile_kind::code) {
         return;
     }
     const interval own = slice_of(x, t);
-    std::vector<pending_sum>& all = pending_[at(p_.root(which))];
+    std::vector<pending_sum>& all = pending_[to_size(p_.root(which))];
     for (pending_sum& h : all) {
         if (h.elements == own) {
             h.parts = sum;
@@ -144,11 +144,11 @@ TESSERA_INLINE void verifier::hold(const task& t, int which, const std::vector<i
 /// gathered all.
 TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     for (int r : t.reads) {
-        const tile& x = p_.tiles[at(r)];
+        const tile& x = p_.tiles[to_size(r)];
         if (x.kind == tile_kind::scalar || x.kind == tile_kind::parameter) {
             continue;
         }
-        const std::vector<pending_sum>& known = pending_[at(p_.root(r))];
+        const std::vector<pending_sum>& known = pending_[to_size(p_.root(r))];
         if (known.empty() && x.kind == tile_kind::code) {
             return refuse(&t, "a task reads a compressed gradient that nothing has written yet");
         }
@@ -178,8 +178,9 @@ TESSERA_INLINE bool verifier::parts_of(const task& t, std::vector<int>& sum) {
     const bool again = std::adjacent_find(sum.begin(), sum.end()) != sum.end();
     const bool more = sum.size() > 1 && sum[0] == all_parts;
     const auto is_of_micro_batch = [&](int r) { // what a shard makes and another task is to add up
-        return p_.tiles[at(r)].kind == tile_kind::parameter_gradient && p_.tiles[at(r)].summand < 0 &&
-               pending_[at(p_.root(r))].empty() && std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
+        return p_.tiles[to_size(r)].kind == tile_kind::parameter_gradient && p_.tiles[to_size(r)].summand < 0 &&
+               pending_[to_size(p_.root(r))].empty() &&
+               std::any_of(p_.tasks.begin(), p_.tasks.end(), [&](const task& x) {
                    return x.kind() == task_kind::compute &&
                           std::find(x.writes.begin(), x.writes.end(), r) != x.writes.end();
                });

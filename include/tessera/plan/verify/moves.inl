@@ -9,13 +9,13 @@ namespace tessera::detail {
 
 TESSERA_INLINE bool verifier::moves() {
     for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
-        if (!type_is_sound(p_.tiles[at(i)])) {
+        if (!type_is_sound(p_.tiles[to_size(i)])) {
             return refuse(nullptr, "tile " + std::to_string(i) + " has elements of another type than its tensor");
         }
-        if (p_.tiles[at(i)].alias >= 0 && !alias_is_sound(i)) {
+        if (p_.tiles[to_size(i)].alias >= 0 && !alias_is_sound(i)) {
             return refuse(nullptr, "tile " + std::to_string(i) + " is another name for what it is not");
         }
-        if (p_.tiles[at(i)].origin >= 0 && !origin_is_sound(p_.tiles[at(i)])) {
+        if (p_.tiles[to_size(i)].origin >= 0 && !origin_is_sound(p_.tiles[to_size(i)])) {
             return refuse(nullptr, "tile " + std::to_string(i) + " repeats what it is not");
         }
     }
@@ -57,7 +57,7 @@ TESSERA_INLINE bool verifier::type_is_sound(const tile& x) const {
 
 /// A tile that repeats another one's elements, region by region.
 TESSERA_INLINE bool verifier::origin_is_sound(const tile& x) const {
-    const tile& from = p_.tiles[at(x.origin)];
+    const tile& from = p_.tiles[to_size(x.origin)];
     const bool kept = from.kind == tile_kind::parameter
                           ? x.kind == tile_kind::activation && x.micro_batch == 0
                           : x.kind == from.kind && x.micro_batch == from.micro_batch && x.step == from.step;
@@ -69,8 +69,8 @@ TESSERA_INLINE bool verifier::origin_is_sound(const tile& x) const {
 /// Another name: for the same elements; for the input of a flattening; for the gradient that an addition or a
 /// flattening passes on; or for what the activation after a computation writes in its place.
 TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
-    const tile& x = p_.tiles[at(i)];
-    const tile& b = p_.tiles[at(x.alias)];
+    const tile& x = p_.tiles[to_size(i)];
+    const tile& b = p_.tiles[to_size(x.alias)];
     const bool taken_in = b.kind == tile_kind::activation && b.summand < 0 && g_.tensors[b.tensor].producer < 0;
     if (x.device != b.device || x.type != b.type || x.step != b.step || (x.micro_batch != b.micro_batch && !taken_in) ||
         (x.format == 0 && b.format == 0 && x.elements != b.elements) || x.kind != b.kind || x.offset != b.offset ||
@@ -104,7 +104,7 @@ TESSERA_INLINE bool verifier::alias_is_sound(int i) const {
     if (facts.view) {
         return reads && same_place && (x.summand == b.summand || (x.summand == 0 && is_complete(b)));
     }
-    return reads && in.region == out.region && activates_.size() > at(i) && activates_[at(i)] != 0;
+    return reads && in.region == out.region && activates_.size() > to_size(i) && activates_[to_size(i)] != 0;
 }
 
 /// Notes which tiles an activation writes in the place of what it reads.
@@ -114,13 +114,13 @@ TESSERA_INLINE bool verifier::note_activations() {
     std::vector<int> writer(p_.tiles.size(), -1);
     bool any = false;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        const task& t = p_.tasks[at(i)];
+        const task& t = p_.tasks[to_size(i)];
         any = any || t.compute().fused || t.compute().activates;
         for (const int r : t.reads) {
-            ++readers[at(r)];
+            ++readers[to_size(r)];
         }
         for (const int w : t.writes) {
-            writer[at(w)] = i;
+            writer[to_size(w)] = i;
         }
     }
     int fused = 0;
@@ -130,12 +130,13 @@ TESSERA_INLINE bool verifier::note_activations() {
             continue;
         }
         const bool one = t.kind() == task_kind::compute && t.reads.size() == 1 && t.writes.size() == 1 &&
-                         p_.tiles[at(t.writes[0])].alias == t.reads[0] && readers[at(t.reads[0])] == 1;
-        const int before = one ? writer[at(t.reads[0])] : -1;
-        if (before < 0 || !p_.tasks[at(before)].compute().activates || p_.tasks[at(before)].device != t.device) {
+                         p_.tiles[to_size(t.writes[0])].alias == t.reads[0] && readers[to_size(t.reads[0])] == 1;
+        const int before = one ? writer[to_size(t.reads[0])] : -1;
+        if (before < 0 || !p_.tasks[to_size(before)].compute().activates ||
+            p_.tasks[to_size(before)].device != t.device) {
             return refuse(&t, "a task leaves its work to one that does not do it");
         }
-        activates_[at(t.writes[0])] = 1;
+        activates_[to_size(t.writes[0])] = 1;
         ++fused;
     }
     return !any || fused == 0 || refuse(nullptr, "a task does the work of another one, which does it too");
@@ -143,7 +144,7 @@ TESSERA_INLINE bool verifier::note_activations() {
 
 /// A copy brings parts of one tensor together, or elements of a parameter or an input to where they are read.
 TESSERA_INLINE bool verifier::copy_is_sound(const task& t) {
-    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
     std::vector<int> sources;
     reducer how = reducer::sum;
     if (to.kind == tile_kind::intermediate && to.origin < 0 && parameter_in(to) < 0) {
@@ -202,8 +203,8 @@ TESSERA_INLINE bool verifier::is_same(const tile& from, const tile& to) const {
 }
 
 TESSERA_INLINE bool verifier::reorder_is_sound(const task& t) {
-    const tile& from = p_.tiles[at(t.reads[0])];
-    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& from = p_.tiles[to_size(t.reads[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
     const bool same = to.origin == t.reads[0] || (from.origin >= 0 && to.origin == from.origin);
     return (t.reads.size() == 1 && t.writes.size() == 1 && same && from.device == to.device &&
             from.region == to.region && from.type == to.type && to.alias < 0 &&

@@ -54,7 +54,7 @@ TESSERA_INLINE bool verifier::ranges_are_sound(const task& t) {
 
 /// What a tile holds is of the kind, the tensor and the step that a task takes it for, and has the region.
 TESSERA_INLINE bool verifier::holds(int which, tile_kind kind, int tensor, const task& t, const box& region) const {
-    const tile& x = p_.tiles[at(which)];
+    const tile& x = p_.tiles[to_size(which)];
     const bool joint = is_joint(t.op) && (kind == tile_kind::intermediate || kind == tile_kind::intermediate_gradient);
     return x.kind == kind && x.tensor == tensor && x.step == t.step && x.slices == 1 &&
            x.micro_batch == (joint ? -1 : t.micro_batch) && x.region.contains(region) && x.region.rank == region.rank;
@@ -63,7 +63,7 @@ TESSERA_INLINE bool verifier::holds(int which, tile_kind kind, int tensor, const
 /// The parameter whose elements a tile holds, or a copy of them; -1: of none.
 TESSERA_INLINE int verifier::parameter_in(const tile& x) const {
     if (x.origin >= 0) {
-        return parameter_in(p_.tiles[at(x.origin)]);
+        return parameter_in(p_.tiles[to_size(x.origin)]);
     }
     if (x.kind == tile_kind::parameter) {
         return x.tensor;
@@ -97,7 +97,7 @@ TESSERA_INLINE bool verifier::is_own_part(int which, const task& t) const {
 TESSERA_INLINE bool verifier::value_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
     const int which = t.compute().value[o];
-    const tile& held = p_.tiles[at(which)];
+    const tile& held = p_.tiles[to_size(which)];
     const box region = tessera::region(desc(t.op), o, t.compute().ranges);
     bool right = held.device == t.device;
     switch (x.kind) {
@@ -132,15 +132,15 @@ TESSERA_INLINE bool verifier::part_read(const task& t, int& part) const {
     part = -1;
     for (int o = 0; o < d.operands.size(); ++o) {
         if (d.operands[o].kind == operand_kind::input && t.compute().value[o] >= 0 &&
-            !is_complete(p_.tiles[at(t.compute().value[o])])) {
-            part = p_.tiles[at(t.compute().value[o])].summand;
+            !is_complete(p_.tiles[to_size(t.compute().value[o])])) {
+            part = p_.tiles[to_size(t.compute().value[o])].summand;
         }
     }
     for (int o = 0; o < d.operands.size() && part >= 0; ++o) {
         if (d.operands[o].kind != operand_kind::input || t.compute().value[o] < 0) {
             continue;
         }
-        const tile& x = p_.tiles[at(t.compute().value[o])];
+        const tile& x = p_.tiles[to_size(t.compute().value[o])];
         if (!d.linear || (x.summand != part && !x.region.empty())) { // a concatenation may need nothing of an input
             return false;
         }
@@ -192,7 +192,7 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
         }
         writes.push_back(t.compute().value[o]);
         const bool is_output = d.operands[o].kind == operand_kind::output;
-        const tile& x = p_.tiles[at(t.compute().value[o])];
+        const tile& x = p_.tiles[to_size(t.compute().value[o])];
         const box region = tessera::region(d, o, t.compute().ranges);
         if (!holds(t.compute().value[o], is_output ? tile_kind::activation : tile_kind::intermediate,
                    is_output ? g_.ops[t.op].output : t.op * max_operands + o, t, region) ||
@@ -230,7 +230,8 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
         all &= d.operands[o].kind == operand_kind::intermediate ? ~bit(o) : ~0U;
     }
     const bool in_its_own_way = t.compute().implementation != 0; // may make all gradients in one task
-    if (has_gradient_[at(t.op)] == 0 || t.compute().emits == 0 || t.compute().first_nest != t.compute().last_nest ||
+    if (has_gradient_[to_size(t.op)] == 0 || t.compute().emits == 0 ||
+        t.compute().first_nest != t.compute().last_nest ||
         (t.compute().emits != own && !(in_its_own_way && t.compute().emits == all))) {
         return refuse(&t, "a computation makes other gradients than those of its nest");
     }
@@ -249,7 +250,7 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
             if (!value_is(t, o)) {
                 return false;
             }
-            if (d.operands[o].kind == operand_kind::input && !is_complete(p_.tiles[at(t.compute().value[o])])) {
+            if (d.operands[o].kind == operand_kind::input && !is_complete(p_.tiles[to_size(t.compute().value[o])])) {
                 return refuse(&t, "a gradient is made of a part of a sum as if it were all of it");
             }
         } else if (o < d.operands.size() && has(needed, o) && !in_its_own_way) {
@@ -280,7 +281,7 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
 TESSERA_INLINE bool verifier::gradient_read_is(const task& t, int o) {
     const bool is_output = o == desc(t.op).output();
     const box region = tessera::region(desc(t.op), o, t.compute().ranges);
-    const tile& x = p_.tiles[at(t.compute().gradient[o])];
+    const tile& x = p_.tiles[to_size(t.compute().gradient[o])];
     return (x.device == t.device && is_complete(x) &&
             holds(t.compute().gradient[o], is_output ? tile_kind::gradient : tile_kind::intermediate_gradient,
                   is_output ? g_.ops[t.op].output : t.op * max_operands + o, t, region)) ||
@@ -290,7 +291,7 @@ TESSERA_INLINE bool verifier::gradient_read_is(const task& t, int o) {
 
 TESSERA_INLINE bool verifier::gradient_made_is(const task& t, int o) {
     const operand& x = desc(t.op).operands[o];
-    const tile& made = p_.tiles[at(t.compute().gradient[o])];
+    const tile& made = p_.tiles[to_size(t.compute().gradient[o])];
     const box region = tessera::region(desc(t.op), o, t.compute().ranges);
     tile_kind kind = tile_kind::intermediate_gradient;
     int tensor = t.op * max_operands + o;
@@ -320,8 +321,8 @@ TESSERA_INLINE bool verifier::running_is_sound(const task& t) {
     const int from = t.compute().value[d.find_operand(operand_kind::intermediate, 0)];
     const int state = d.running_state();
     const int to = t.compute().value[state];
-    const tile& target = p_.tiles[at(t.compute().running)];
-    const tile* source = from < 0 ? nullptr : &p_.tiles[at(from)];
+    const tile& target = p_.tiles[to_size(t.compute().running)];
+    const tile* source = from < 0 ? nullptr : &p_.tiles[to_size(from)];
     int own = 0;
     for (int o = 0; o < max_operands; ++o) {
         own += (t.compute().value[o] >= 0 ? 1 : 0) + (t.compute().gradient[o] >= 0 ? 1 : 0);
@@ -343,7 +344,7 @@ TESSERA_INLINE bool verifier::running_is_sound(const task& t) {
 
 /// True for the shards that add what is added once: those that begin every loop that a nest sums over.
 TESSERA_INLINE bool verifier::is_first(int op, const interval* ranges) const {
-    for (const std::uint32_t reduced : reduced_[at(op)]) {
+    for (const std::uint32_t reduced : reduced_[to_size(op)]) {
         for (int l = 0; l < desc(op).loops.size(); ++l) {
             if (has(reduced, l) && ranges[l].begin != 0) {
                 return false;
@@ -356,7 +357,7 @@ TESSERA_INLINE bool verifier::is_first(int op, const interval* ranges) const {
 /// The operands whose gradients a shard makes in nest `k`: those of parameters and intermediates, or those of inputs.
 TESSERA_INLINE std::uint32_t verifier::emitted(int op, int k, bool weights, const interval* ranges) const {
     const description& d = desc(op);
-    const wanted_gradients& of_nest = gradients_of_[at(op)][at(k)];
+    const wanted_gradients& of_nest = gradients_of_[to_size(op)][to_size(k)];
     const std::uint32_t wanted = weights ? of_nest.weights : of_nest.inputs;
     std::uint32_t mask = 0;
     for (int o = 0; o < d.operands.size(); ++o) {

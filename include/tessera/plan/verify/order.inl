@@ -36,7 +36,8 @@ TESSERA_INLINE bool verifier::deadlock() {
     }
     for (std::size_t l = 0; l < lists; ++l) {
         if (next[l] < p_.order[l].size()) {
-            return refuse(&p_.tasks[at(p_.order[l][next[l]])], "a deadlock: the task waits for itself through others");
+            return refuse(&p_.tasks[to_size(p_.order[l][next[l]])],
+                          "a deadlock: the task waits for itself through others");
         }
     }
     return true;
@@ -49,13 +50,13 @@ TESSERA_INLINE void verifier::number_queued() {
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         queued_[i] = p_.is_queued(static_cast<int>(i)) ? count++ : -1;
     }
-    words_ = (at(count) + 63) / 64;
+    words_ = (to_size(count) + 63) / 64;
     known_.assign(p_.tasks.size() * words_, 0);
 }
 
 TESSERA_INLINE bool verifier::knows(int t, int queued) const {
-    const std::size_t bit = at(queued_[at(queued)]);
-    return (known_[at(t) * words_ + bit / 64] >> (bit % 64) & 1U) != 0;
+    const std::size_t bit = to_size(queued_[to_size(queued)]);
+    return (known_[to_size(t) * words_ + bit / 64] >> (bit % 64) & 1U) != 0;
 }
 
 /// Finishes a task of a queue that can run, whichever; false if there is none.
@@ -71,14 +72,14 @@ TESSERA_INLINE bool verifier::advance_queue(std::size_t l, const std::vector<std
 }
 
 TESSERA_INLINE bool verifier::ready(int t, const std::vector<std::size_t>& next) const {
-    for (const int a : p_.tasks[at(t)].after) {
+    for (const int a : p_.tasks[to_size(t)].after) {
         if (!knows(a, a)) {
             return false;
         }
     }
-    for (const wait_for& w : p_.tasks[at(t)].waits) {
-        if (w.list < 0 || at(w.list) >= next.size() || p_.is_queue(w.list) ||
-            next[at(w.list)] < static_cast<std::size_t>(w.count)) {
+    for (const wait_for& w : p_.tasks[to_size(t)].waits) {
+        if (w.list < 0 || to_size(w.list) >= next.size() || p_.is_queue(w.list) ||
+            next[to_size(w.list)] < to_size(w.count)) {
             return false;
         }
     }
@@ -88,41 +89,42 @@ TESSERA_INLINE bool verifier::ready(int t, const std::vector<std::size_t>& next)
 TESSERA_INLINE void verifier::advance(std::size_t l, std::size_t position) {
     const std::size_t lists = p_.order.size();
     const int t = p_.order[l][position];
-    int* mine = clock_.data() + at(t) * lists;
+    int* mine = clock_.data() + to_size(t) * lists;
     const auto join = [&](int other) {
-        const int* theirs = clock_.data() + at(other) * lists;
+        const int* theirs = clock_.data() + to_size(other) * lists;
         for (std::size_t k = 0; k < lists; ++k) {
             mine[k] = std::max(mine[k], theirs[k]);
         }
         for (std::size_t k = 0; k < words_; ++k) {
-            known_[at(t) * words_ + k] |= known_[at(other) * words_ + k];
+            known_[to_size(t) * words_ + k] |= known_[to_size(other) * words_ + k];
         }
     };
-    const bool queued = queued_[at(t)] >= 0;
+    const bool queued = queued_[to_size(t)] >= 0;
     if (position > 0 && !queued) {
         join(p_.order[l][position - 1]);
     }
-    for (const int a : p_.tasks[at(t)].after) {
+    for (const int a : p_.tasks[to_size(t)].after) {
         join(a);
     }
-    for (const wait_for& w : p_.tasks[at(t)].waits) {
+    for (const wait_for& w : p_.tasks[to_size(t)].waits) {
         if (w.count > 0) {
-            join(p_.order[at(w.list)][static_cast<std::size_t>(w.count - 1)]);
+            join(p_.order[to_size(w.list)][to_size(w.count - 1)]);
         }
     }
     if (queued) {
-        known_[at(t) * words_ + at(queued_[at(t)]) / 64] |= std::uint64_t{1} << (at(queued_[at(t)]) % 64);
+        known_[to_size(t) * words_ + to_size(queued_[to_size(t)]) / 64] |= std::uint64_t{1}
+                                                                           << (to_size(queued_[to_size(t)]) % 64);
         return;
     }
     mine[l] = static_cast<int>(position) + 1; // counts the task itself: what follows it knows it is finished
 }
 
 TESSERA_INLINE bool verifier::before(int a, int b) const {
-    const task& first = p_.tasks[at(a)];
-    if (queued_[at(a)] >= 0) {
+    const task& first = p_.tasks[to_size(a)];
+    if (queued_[to_size(a)] >= 0) {
         return a != b && knows(b, a);
     }
-    return clock_[at(b) * p_.order.size() + at(p_.list_of(first))] > first.position && a != b;
+    return clock_[to_size(b) * p_.order.size() + to_size(p_.list_of(first))] > first.position && a != b;
 }
 
 /// No two tasks touch one element, one of them writing, unless one is known to come first; nothing is read before it is
@@ -131,9 +133,9 @@ TESSERA_INLINE bool verifier::races() {
     std::vector<std::vector<std::pair<int, access>>> all(p_.tiles.size());
     std::vector<access> own;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        accesses_of(p_, p_.tasks[at(i)], own);
+        accesses_of(p_, p_.tasks[to_size(i)], own);
         for (const access& a : own) {
-            all[at(a.tile)].push_back({i, a});
+            all[to_size(a.tile)].push_back({i, a});
         }
     }
     for (std::size_t t = 0; t < all.size(); ++t) {
@@ -146,23 +148,24 @@ TESSERA_INLINE bool verifier::races() {
                     continue;
                 }
                 if (!before(tj, ti)) {
-                    return refuse(&p_.tasks[at(ti)], !before(ti, tj) ? "a race: another task touches the same tile and "
-                                                                       "neither is first"
-                                                     : ai.write      ? "a task writes what others are to read before it"
-                                                                : "a task reads a tile that nothing has written yet");
+                    return refuse(&p_.tasks[to_size(ti)],
+                                  !before(ti, tj) ? "a race: another task touches the same tile and "
+                                                    "neither is first"
+                                  : ai.write      ? "a task writes what others are to read before it"
+                                                  : "a task reads a tile that nothing has written yet");
                 }
                 if (ai.write && aj.write && !is_persistent(x.kind) && !is_count(x) && !reads_too(all[t], ti)) {
-                    return refuse(&p_.tasks[at(ti)], "a task overwrites what another has written");
+                    return refuse(&p_.tasks[to_size(ti)], "a task overwrites what another has written");
                 }
             }
             if (ai.write || x.device < 0 || is_persistent(x.kind)) {
                 continue;
             }
             if (!is_written_before(all[t], i)) {
-                return refuse(&p_.tasks[at(ti)], "a task reads a tile that nothing has written yet");
+                return refuse(&p_.tasks[to_size(ti)], "a task reads a tile that nothing has written yet");
             }
             if (!is_complete(all[t], i)) {
-                return refuse(&p_.tasks[at(ti)], "a task reads a tile to which something is added later");
+                return refuse(&p_.tasks[to_size(ti)], "a task reads a tile to which something is added later");
             }
         }
     }
@@ -175,7 +178,7 @@ TESSERA_INLINE bool verifier::races() {
             return refuse(nullptr, "a result on device " + std::to_string(p_.tiles[t].device) + " is never produced");
         }
     }
-    history_ = static_cast<decltype(history_)&&>(all);
+    history_ = std::move(all);
     return true;
 }
 
@@ -219,7 +222,8 @@ TESSERA_INLINE bool verifier::is_complete(const std::vector<std::pair<int, acces
 TESSERA_INLINE bool verifier::arena() {
     std::vector<char> late(p_.tiles.size()); // touched from a queue: the next run may find it in use
     std::transform(history_.begin(), history_.end(), late.begin(), [this](const auto& touches) {
-        return std::any_of(touches.begin(), touches.end(), [this](const auto& x) { return queued_[at(x.first)] >= 0; });
+        return std::any_of(touches.begin(), touches.end(),
+                           [this](const auto& x) { return queued_[to_size(x.first)] >= 0; });
     });
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
@@ -233,35 +237,35 @@ TESSERA_INLINE bool verifier::arena() {
         tiles.push_back(static_cast<int>(a));
     }
     const auto arena_of = [this](int t) {
-        return 2 * p_.tiles[at(t)].device + (is_persistent(p_.tiles[at(t)].kind) ? 1 : 0);
+        return 2 * p_.tiles[to_size(t)].device + (is_persistent(p_.tiles[to_size(t)].kind) ? 1 : 0);
     };
     std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
-        const index_t x = p_.tiles[at(a)].offset;
-        const index_t y = p_.tiles[at(b)].offset;
+        const index_t x = p_.tiles[to_size(a)].offset;
+        const index_t y = p_.tiles[to_size(b)].offset;
         return arena_of(a) != arena_of(b) ? arena_of(a) < arena_of(b) : x != y ? x < y : a < b;
     });
     int refused = -1; // the first tile that shares memory with an earlier one while both are alive
     for (std::size_t i = 0; i < tiles.size(); ++i) {
-        const tile& x = p_.tiles[at(tiles[i])];
+        const tile& x = p_.tiles[to_size(tiles[i])];
         for (std::size_t j = i + 1; j < tiles.size() && arena_of(tiles[j]) == arena_of(tiles[i]) &&
-                                    p_.tiles[at(tiles[j])].offset < x.offset + x.bytes;
+                                    p_.tiles[to_size(tiles[j])].offset < x.offset + x.bytes;
              ++j) {
-            const tile& y = p_.tiles[at(tiles[j])];
+            const tile& y = p_.tiles[to_size(tiles[j])];
             const int later = std::max(tiles[i], tiles[j]);
             if (x.offset < y.offset + y.bytes && (refused < 0 || later < refused) &&
-                (is_persistent(x.kind) || late[at(tiles[i])] != 0 || late[at(tiles[j])] != 0 ||
-                 (!all_before(at(tiles[i]), at(tiles[j])) && //
-                  !all_before(at(tiles[j]), at(tiles[i]))))) {
+                (is_persistent(x.kind) || late[to_size(tiles[i])] != 0 || late[to_size(tiles[j])] != 0 ||
+                 (!all_before(to_size(tiles[i]), to_size(tiles[j])) && //
+                  !all_before(to_size(tiles[j]), to_size(tiles[i]))))) {
                 refused = later;
             }
         }
     }
     if (refused >= 0) {
-        return refuse(first_user_of(at(refused)), "two tiles that share memory are alive together");
+        return refuse(first_user_of(to_size(refused)), "two tiles that share memory are alive together");
     }
     for (const int i : tiles) {
-        if (!has_place(p_.tiles[at(i)])) {
-            return refuse(first_user_of(at(i)), "a tile lies outside its device's memory");
+        if (!has_place(p_.tiles[to_size(i)])) {
+            return refuse(first_user_of(to_size(i)), "a tile lies outside its device's memory");
         }
     }
     return true;
@@ -269,11 +273,11 @@ TESSERA_INLINE bool verifier::arena() {
 
 /// The first task that touches a tile, or null.
 TESSERA_INLINE const task* verifier::first_user_of(std::size_t tile) const {
-    return history_[tile].empty() ? nullptr : &p_.tasks[at(history_[tile][0].first)];
+    return history_[tile].empty() ? nullptr : &p_.tasks[to_size(history_[tile][0].first)];
 }
 
 TESSERA_INLINE bool verifier::has_place(const tile& x) const {
-    const index_t all = (is_persistent(x.kind) ? p_.persistent_bytes : p_.arena_bytes)[at(x.device)];
+    const index_t all = (is_persistent(x.kind) ? p_.persistent_bytes : p_.arena_bytes)[to_size(x.device)];
     return x.offset % arena_alignment == 0 && x.offset <= all && x.bytes <= all - x.offset;
 }
 

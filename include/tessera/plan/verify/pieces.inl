@@ -18,10 +18,10 @@ TESSERA_INLINE std::uint64_t cell::hash() const {
 
 /// Notes descriptions, which gradients flow, and the tasks and pieces of every tensor.
 TESSERA_INLINE void verifier::prepare() {
-    needs_gradient_.assign(at(g_.tensor_count), 0);
+    needs_gradient_.assign(to_size(g_.tensor_count), 0);
     for (int t = 0; t < g_.tensor_count; ++t) {
-        needs_gradient_[at(t)] = p_.output_gradient >= 0 && t != p_.output_gradient && g_.tensors[t].producer < 0 &&
-                                 g_.tensors[t].type != element::i32;
+        needs_gradient_[to_size(t)] = p_.output_gradient >= 0 && t != p_.output_gradient &&
+                                      g_.tensors[t].producer < 0 && g_.tensors[t].type != element::i32;
     }
     for (int op = 0; op < g_.op_count; ++op) {
         const description& d = desc(op);
@@ -33,9 +33,9 @@ TESSERA_INLINE void verifier::prepare() {
         }
         for (const operand& x : d.operands) {
             needs = needs || (x.kind == operand_kind::input && x.differentiable &&
-                              needs_gradient_[at(g_.ops[op].inputs[x.slot])] != 0);
+                              needs_gradient_[to_size(g_.ops[op].inputs[x.slot])] != 0);
         }
-        needs_gradient_[at(g_.ops[op].output)] = needs;
+        needs_gradient_[to_size(g_.ops[op].output)] = needs;
         for (int k = 0; k < d.nests.size(); ++k) {
             std::uint32_t wanted = 0;
             for (int o = 0; o < d.operands.size(); ++o) {
@@ -46,25 +46,26 @@ TESSERA_INLINE void verifier::prepare() {
                 {tessera::gradients_of(d, k, true) & wanted, tessera::gradients_of(d, k, false) & wanted});
         }
     }
-    has_gradient_.assign(at(g_.op_count), 0);
-    std::vector<char> flows(at(g_.tensor_count), 0); // some gradient reaches it
+    has_gradient_.assign(to_size(g_.op_count), 0);
+    std::vector<char> flows(to_size(g_.tensor_count), 0); // some gradient reaches it
     if (p_.output_gradient >= 0) {
-        flows[at(g_.ops[g_.op_count - 1].output)] = 1;
+        flows[to_size(g_.ops[g_.op_count - 1].output)] = 1;
     }
     for (int op = g_.op_count; op-- > 0 && p_.kind == run_kind::training;) {
         const int out = g_.ops[op].output;
-        has_gradient_[at(op)] = needs_gradient_[at(out)] != 0 && (flows[at(out)] != 0 || g_.is_loss(op)) ? 1 : 0;
-        for (int o = 0; o < desc(op).operands.size() && has_gradient_[at(op)] != 0; ++o) {
+        has_gradient_[to_size(op)] =
+            needs_gradient_[to_size(out)] != 0 && (flows[to_size(out)] != 0 || g_.is_loss(op)) ? 1 : 0;
+        for (int o = 0; o < desc(op).operands.size() && has_gradient_[to_size(op)] != 0; ++o) {
             if (desc(op).operands[o].kind == operand_kind::input && is_wanted(op, o)) {
-                flows[at(g_.ops[op].inputs[desc(op).operands[o].slot])] = 1;
+                flows[to_size(g_.ops[op].inputs[desc(op).operands[o].slot])] = 1;
             }
         }
     }
-    tasks_of_.assign(at(g_.op_count), {});
+    tasks_of_.assign(to_size(g_.op_count), {});
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        const task& t = p_.tasks[at(i)];
+        const task& t = p_.tasks[to_size(i)];
         if (t.kind() == task_kind::compute && t.what != pass::update) {
-            tasks_of_[at(t.op)].push_back(i);
+            tasks_of_[to_size(t.op)].push_back(i);
         }
     }
     collect_pieces();
@@ -75,7 +76,7 @@ TESSERA_INLINE bool verifier::is_wanted(int op, int o) const {
     const operand& x = desc(op).operands[o];
     switch (x.kind) {
     case operand_kind::input:
-        return x.differentiable && needs_gradient_[at(g_.ops[op].inputs[x.slot])] != 0;
+        return x.differentiable && needs_gradient_[to_size(g_.ops[op].inputs[x.slot])] != 0;
     case operand_kind::parameter:
         return g_.parameters[g_.ops[op].parameters[x.slot]].trained;
     case operand_kind::intermediate:
@@ -92,17 +93,18 @@ TESSERA_INLINE void verifier::collect_pieces() {
             const bool emitted = has(t.compute().emits, o) && t.compute().gradient[o] >= 0;
             const int x = is_backward(t.what) ? (emitted ? t.compute().gradient[o] : -1) : t.compute().value[o];
             const bool writes = x >= 0 && (is_backward(t.what) || is_written(t, o));
-            if (writes && p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
-                pieces_.push_back({piece_key(p_.tiles[at(x)]), x, source_of(t, o), is_backward(t.what) ? t.op : -1, o});
+            if (writes && p_.tiles[to_size(x)].kind != tile_kind::parameter_gradient) {
+                pieces_.push_back(
+                    {piece_key(p_.tiles[to_size(x)]), x, source_of(t, o), is_backward(t.what) ? t.op : -1, o});
             }
         }
     }
     for (int i = 0; i < static_cast<int>(p_.tiles.size()); ++i) {
-        const tile& x = p_.tiles[at(i)];
+        const tile& x = p_.tiles[to_size(i)];
         const bool names = x.kind == tile_kind::activation || x.kind == tile_kind::gradient;
         if (names && x.alias >= 0 && x.summand >= 0 && x.origin < 0) {
             const int base = renamed(i);
-            const int op = base < 0 ? -1 : g_.tensors[p_.tiles[at(base)].tensor].producer;
+            const int op = base < 0 ? -1 : g_.tensors[p_.tiles[to_size(base)].tensor].producer;
             if (base >= 0 && x.kind == tile_kind::activation ? renames(x) : base >= 0 && op >= 0) {
                 pieces_.push_back({piece_key(x), i, 0, x.kind == tile_kind::gradient ? op : -1, -1});
             }
@@ -114,7 +116,7 @@ TESSERA_INLINE void verifier::collect_pieces() {
         return a.key != b.key ? a.key < b.key : x != y ? x < y : a.tile < b.tile;
     });
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-        const tile& x = p_.tiles[at(pieces_[i].tile)];
+        const tile& x = p_.tiles[to_size(pieces_[i].tile)];
         const index_t extent = x.region.rank > 0 ? x.region.dim[0].size() : 1;
         if (heads_.empty() || heads_.back().key != pieces_[i].key) {
             heads_.push_back({pieces_[i].key, i, i, 0, x.summand, x.summand});
@@ -138,11 +140,11 @@ TESSERA_INLINE bool verifier::is_written(const task& t, int o) const {
 
 /// The tile of another tensor that an alias is a name for; -1: of its own tensor.
 TESSERA_INLINE int verifier::renamed(int i) const {
-    int base = p_.tiles[at(i)].alias;
-    while (base >= 0 && p_.tiles[at(base)].tensor == p_.tiles[at(i)].tensor) {
-        base = p_.tiles[at(base)].alias;
+    int base = p_.tiles[to_size(i)].alias;
+    while (base >= 0 && p_.tiles[to_size(base)].tensor == p_.tiles[to_size(i)].tensor) {
+        base = p_.tiles[to_size(base)].alias;
     }
-    return base >= 0 && p_.tiles[at(base)].kind == p_.tiles[at(i)].kind ? base : -1;
+    return base >= 0 && p_.tiles[to_size(base)].kind == p_.tiles[to_size(i)].kind ? base : -1;
 }
 
 /// True for the output of a flattening.
@@ -163,10 +165,10 @@ TESSERA_INLINE std::uint64_t verifier::source_of(const task& t, int o) const {
     if (!is_backward(t.what)) { // a linear operator passes the parts of its input on one by one
         for (int i = 0; i < d.operands.size() && d.linear; ++i) {
             const int x = d.operands[i].kind == operand_kind::input ? t.compute().value[i] : -1;
-            part = x >= 0 ? std::max(part, p_.tiles[at(x)].summand) : part;
+            part = x >= 0 ? std::max(part, p_.tiles[to_size(x)].summand) : part;
         }
         if (d.linear && t.compute().value[o] >= 0 && sees_nothing(t)) { // of whose inputs there is no part to read
-            part = p_.tiles[at(t.compute().value[o])].summand;
+            part = p_.tiles[to_size(t.compute().value[o])].summand;
         }
         part = std::max(part, 0);
     }
@@ -175,7 +177,7 @@ TESSERA_INLINE std::uint64_t verifier::source_of(const task& t, int o) const {
 }
 
 TESSERA_INLINE index_t verifier::first_of(const made_piece& x) const {
-    const box& b = p_.tiles[at(x.tile)].region;
+    const box& b = p_.tiles[to_size(x.tile)].region;
     return b.rank > 0 ? b.dim[0].begin : 0;
 }
 
@@ -210,7 +212,7 @@ TESSERA_INLINE bool verifier::is_complete(const tile& x) const {
                                        [this](const made_piece& p, index_t begin) { return first_of(p) <= begin; });
     bool found = false;
     for (auto p = from; p != pieces_.begin() + static_cast<std::ptrdiff_t>(all.end) && first_of(*p) < own.end; ++p) {
-        const tile& y = p_.tiles[at(p->tile)];
+        const tile& y = p_.tiles[to_size(p->tile)];
         if (intersect(y.region, x.region).empty()) {
             continue;
         }

@@ -34,9 +34,9 @@ TESSERA_INLINE bool verifier::mixes_replicas(const task& t) const {
     if (t.kind() != task_kind::copy && t.kind() != task_kind::sum && t.kind() != task_kind::reorder) {
         return false;
     }
-    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
     for (const int r : t.reads) {
-        const tile& from = p_.tiles[at(r)];
+        const tile& from = p_.tiles[to_size(r)];
         const bool inner = from.kind == tile_kind::intermediate || from.kind == tile_kind::intermediate_gradient;
         if (inner && (from.replica != to.replica || from.tensor != to.tensor || from.kind != to.kind ||
                       (from.micro_batch != to.micro_batch && t.kind() != task_kind::sum))) {
@@ -77,8 +77,8 @@ TESSERA_INLINE bool verifier::keeps_to_replica(const task& t, int loop, std::vec
                 return refuse(&t, "a replica's statistics are taken over " + std::to_string(t.compute().samples) +
                                       " samples, and it has " + std::to_string(t.compute().ranges[loop].size()));
             }
-            const replica_samples own{t.step, t.micro_batch, p_.tiles[at(x)].replica, t.compute().ranges[loop]};
-            if (p_.tiles[at(x)].micro_batch != t.micro_batch) {
+            const replica_samples own{t.step, t.micro_batch, p_.tiles[to_size(x)].replica, t.compute().ranges[loop]};
+            if (p_.tiles[to_size(x)].micro_batch != t.micro_batch) {
                 return refuse(&t, "a task reads statistics of another micro-batch");
             }
             std::size_t i = 0;
@@ -125,7 +125,7 @@ TESSERA_INLINE bool verifier::follows_first(const task& t, const std::vector<rep
         samples += mine ? x.samples.size() : 0;
         count += mine ? 1 : 0;
     }
-    if (p_.tiles[at(source)].replica != first || t.compute().samples != samples) {
+    if (p_.tiles[to_size(source)].replica != first || t.compute().samples != samples) {
         return refuse(&t, "running statistics do not follow the first replica's");
     }
     std::vector<int> added; // micro-batches
@@ -134,8 +134,8 @@ TESSERA_INLINE bool verifier::follows_first(const task& t, const std::vector<rep
             continue;
         }
         for (const int r : u.reads) {
-            added.push_back(p_.tiles[at(r)].micro_batch);
-            if (!is_complete(p_.tiles[at(r)])) {
+            added.push_back(p_.tiles[to_size(r)].micro_batch);
+            if (!is_complete(p_.tiles[to_size(r)])) {
                 return refuse(&t, "running statistics follow a part of a micro-batch's");
             }
         }

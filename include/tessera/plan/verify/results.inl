@@ -16,13 +16,14 @@ TESSERA_INLINE bool verifier::results() {
     for (const std::vector<result_piece>* list : {&p_.results, &p_.gradients}) {
         for (const result_piece& r : *list) {
             const bool exists =
-                r.tile >= 0 && at(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.steps_per_plan;
-            const tile* x = exists ? &p_.tiles[at(r.tile)] : nullptr;
+                r.tile >= 0 && to_size(r.tile) < p_.tiles.size() && r.step >= 0 && r.step < p_.steps_per_plan;
+            const tile* x = exists ? &p_.tiles[to_size(r.tile)] : nullptr;
             const bool of_parameter = list == &p_.gradients;
-            const bool right =
-                exists && x->device >= 0 && x->tensor == r.tensor && std::max(x->summand, 0) == r.summand &&
-                (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
-                p_.tiles[at(p_.root(r.tile))].keep && x->slices == 1 && !history_[at(p_.root(r.tile))].empty();
+            const bool right = exists && x->device >= 0 && x->tensor == r.tensor &&
+                               std::max(x->summand, 0) == r.summand &&
+                               (x->step == r.step || (!of_parameter && g_.tensors[r.tensor].producer < 0)) && x->keep &&
+                               p_.tiles[to_size(p_.root(r.tile))].keep && x->slices == 1 &&
+                               !history_[to_size(p_.root(r.tile))].empty();
             const bool kind =
                 right && (of_parameter ? x->kind == tile_kind::parameter_gradient && x->summand >= 0
                                        : x->kind == tile_kind::activation || x->kind == tile_kind::gradient);
@@ -30,7 +31,7 @@ TESSERA_INLINE bool verifier::results() {
                 return refuse(nullptr, "a result of tensor " + std::to_string(r.tensor) +
                                            " is listed where it is not, or not kept until the run has ended");
             }
-            listed[at(r.tile)] = 1;
+            listed[to_size(r.tile)] = 1;
         }
     }
     for (int step = 0; step < p_.steps_per_plan; ++step) {
@@ -66,7 +67,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
     std::vector<std::uint64_t> listed;
     bool whole_input = true;
     for (const result_piece& r : p_.results) {
-        const tile& x = p_.tiles[at(r.tile)];
+        const tile& x = p_.tiles[to_size(r.tile)];
         if (r.tensor == tensor && x.kind == kind && r.step == step) {
             listed.push_back(number_of(x.region, static_cast<std::uint64_t>(r.summand)));
             whole_input = whole_input && x.region == whole(g_.tensors[tensor].extents);
@@ -84,7 +85,7 @@ TESSERA_INLINE bool verifier::lists_all(int tensor, tile_kind kind, int step) co
         x.micro_batch = m;
         const piece_range all = pieces_of(piece_key(x));
         for (std::size_t i = all.begin; i < all.end; ++i) {
-            const tile& piece = p_.tiles[at(pieces_[i].tile)];
+            const tile& piece = p_.tiles[to_size(pieces_[i].tile)];
             made.push_back(number_of(piece.region, static_cast<std::uint64_t>(piece.summand)));
         }
     }
@@ -118,7 +119,7 @@ TESSERA_INLINE bool verifier::statistics_follow_one() {
         if (state < 0) {
             continue;
         }
-        int& first = follows[at(g_.ops[op].parameters[desc(op).operands[state].slot])];
+        int& first = follows[to_size(g_.ops[op].parameters[desc(op).operands[state].slot])];
         if (first >= 0) {
             return refuse(nullptr, path_of(g_, op) + " shares the running statistics of " + path_of(g_, first) +
                                        ", and in a training they follow one operator; give each its own, or share "
@@ -133,11 +134,11 @@ TESSERA_INLINE bool verifier::statistics_follow_one() {
 TESSERA_INLINE std::vector<char> verifier::moving_parameters() const {
     std::vector<char> moves(at(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
-        moves[at(i)] = g_.parameters[i].state ? 1 : 0;
+        moves[to_size(i)] = g_.parameters[i].state ? 1 : 0;
     }
     for (const tile& t : p_.tiles) {
         if (t.kind == tile_kind::parameter_gradient) {
-            moves[at(t.tensor)] = 1;
+            moves[to_size(t.tensor)] = 1;
         }
     }
     return moves;
@@ -269,8 +270,8 @@ TESSERA_INLINE bool verifier::collectives() {
         bool alike = true;
         for_each_part(t, [&](const task& one) {
             for (int w : one.writes) {
-                alike = alike && (p_.tiles[at(w)].kind == tile_kind::scalar ||
-                                  p_.tiles[at(w)].elements == p_.tiles[at(one.writes[0])].elements);
+                alike = alike && (p_.tiles[to_size(w)].kind == tile_kind::scalar ||
+                                  p_.tiles[to_size(w)].elements == p_.tiles[to_size(one.writes[0])].elements);
             }
         });
         if (!alike) {
@@ -285,7 +286,7 @@ TESSERA_INLINE bool verifier::collectives() {
     for (const std::vector<int>& list : p_.order) {
         std::size_t last = 0;
         for (int i : list) {
-            const task& t = p_.tasks[at(i)];
+            const task& t = p_.tasks[to_size(i)];
             if (!is_member(t)) {
                 continue;
             }

@@ -47,10 +47,10 @@ TESSERA_INLINE bool verifier::shards() {
         if (!aliases_fill(op)) {
             return false;
         }
-        std::vector<int>& own = tasks_of_[at(op)];
+        std::vector<int>& own = tasks_of_[to_size(op)];
         std::sort(own.begin(), own.end(), [this](int a, int b) {
-            const std::uint64_t x = group_of(p_.tasks[at(a)]);
-            const std::uint64_t y = group_of(p_.tasks[at(b)]);
+            const std::uint64_t x = group_of(p_.tasks[to_size(a)]);
+            const std::uint64_t y = group_of(p_.tasks[to_size(b)]);
             return x != y ? x < y : a < b;
         });
         if (!g_.facts(op).view && !groups_fill(op)) {
@@ -72,7 +72,7 @@ TESSERA_INLINE std::uint64_t verifier::group_of(const task& t) const {
 /// In every micro-batch with samples of every step, forward fills the operator's loops, and backward what gets a
 /// gradient.
 TESSERA_INLINE bool verifier::groups_fill(int op) {
-    const std::vector<int>& own = tasks_of_[at(op)];
+    const std::vector<int>& own = tasks_of_[to_size(op)];
     std::size_t i = 0;
     for (int step = 0; step < p_.steps_per_plan; ++step) {
         for (int m = 0; m < p_.micro_batches; ++m) {
@@ -80,7 +80,7 @@ TESSERA_INLINE bool verifier::groups_fill(int op) {
             for (std::uint64_t way = 0; way < 3; ++way) {
                 ways[way].begin = i;
                 const auto here = [&](std::size_t k) {
-                    const task& t = p_.tasks[at(own[k])];
+                    const task& t = p_.tasks[to_size(own[k])];
                     return t.step == step && t.micro_batch == m && group_of(t) % 4 == way;
                 };
                 while (i < own.size() && here(i)) {
@@ -101,7 +101,7 @@ TESSERA_INLINE bool verifier::groups_fill(int op) {
 /// `again`: where there is nothing, nothing is computed again.
 TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_range& range, bool again) {
     const description& d = desc(op);
-    const std::vector<int>& own = tasks_of_[at(op)];
+    const std::vector<int>& own = tasks_of_[to_size(op)];
     if (range.begin == range.end) {
         return again || refuse(nullptr, "the output of operator " + path_of(g_, op) + " is never produced");
     }
@@ -110,7 +110,7 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
     const bool with_running = has_state && p_.kind == run_kind::evaluation;
     int parts = 1; // of partial inputs
     for (const int x : g_.ops[op].inputs) {
-        parts = std::max(parts, part_count_of(x, p_.tasks[at(own[range.begin])].step, micro_batch));
+        parts = std::max(parts, part_count_of(x, p_.tasks[to_size(own[range.begin])].step, micro_batch));
     }
     for (int k = with_running || (again && has_state && is_joint(op)) ? last : 0; k <= last; ++k) {
         std::vector<cell> cells;
@@ -118,7 +118,7 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
         bool passes = false;
         std::vector<std::size_t> blind; // which of them see nothing of any input: nothing but the zeros around it
         for (std::size_t i = range.begin; i < range.end; ++i) {
-            const task& t = p_.tasks[at(own[i])];
+            const task& t = p_.tasks[to_size(own[i])];
             if (k < t.compute().first_nest || k > t.compute().last_nest) {
                 continue;
             }
@@ -128,7 +128,7 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
             passes = passes || part >= 0;
             const int written = t.compute().value[d.output()];
             if (part < 0 && written >= 0 && sees_nothing(t)) {
-                part = p_.tiles[at(written)].summand % parts;
+                part = p_.tiles[to_size(written)].summand % parts;
                 blind.push_back(cells.size() - 1);
             }
             cells.back().at[cells.back().axes++] = {part, part + 1};
@@ -144,7 +144,7 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
         }
         all.at[all.axes++] = passes ? interval{0, parts} : interval{-1, 0};
         if (!fill_grid(cells, all)) {
-            return refuse(&p_.tasks[at(own[range.begin])],
+            return refuse(&p_.tasks[to_size(own[range.begin])],
                           "elements of the output are missing or produced a different number of times");
         }
     }
@@ -179,7 +179,7 @@ TESSERA_INLINE bool verifier::sees_nothing(const task& t) const {
     bool nothing = true;
     for (int o = 0; o < d.operands.size(); ++o) {
         nothing = nothing && (d.operands[o].kind != operand_kind::input || t.compute().value[o] < 0 ||
-                              p_.tiles[at(t.compute().value[o])].region.empty());
+                              p_.tiles[to_size(t.compute().value[o])].region.empty());
     }
     return nothing;
 }
@@ -208,12 +208,12 @@ TESSERA_INLINE int verifier::part_count_of(int tensor, int step, int micro_batch
 
 /// Every operand that gets a gradient has it from each of the operator's shards that touch it.
 TESSERA_INLINE bool verifier::backward_fills(int op, const task_range& forward, const task_range& backward) {
-    const std::vector<int>& own = tasks_of_[at(op)];
+    const std::vector<int>& own = tasks_of_[to_size(op)];
     const description& d = desc(op);
     const bool passes_on = d.facts.passes_gradient && !d.facts.view;
-    if (has_gradient_[at(op)] == 0 || passes_on) {
+    if (has_gradient_[to_size(op)] == 0 || passes_on) {
         return backward.begin == backward.end ||
-               refuse(&p_.tasks[at(own[backward.begin])], "an operator goes backward that no gradient reaches");
+               refuse(&p_.tasks[to_size(own[backward.begin])], "an operator goes backward that no gradient reaches");
     }
     std::vector<std::uint64_t> wanted;
     std::vector<std::uint64_t> made;
@@ -230,13 +230,13 @@ TESSERA_INLINE bool verifier::backward_fills(int op, const task_range& forward, 
         made.clear();
         const bool weights = d.operands[o].kind != operand_kind::input;
         for (std::size_t i = forward.begin; i < forward.end; ++i) {
-            const task& t = p_.tasks[at(own[i])];
+            const task& t = p_.tasks[to_size(own[i])];
             if (has(emitted(op, k, weights, t.compute().ranges), o)) {
                 wanted.push_back(cell_of(t, k).hash());
             }
         }
         for (std::size_t i = backward.begin; i < backward.end; ++i) {
-            const task& t = p_.tasks[at(own[i])];
+            const task& t = p_.tasks[to_size(own[i])];
             if (has(t.compute().emits, o)) {
                 made.push_back(cell_of(t, k).hash());
             }
@@ -245,9 +245,9 @@ TESSERA_INLINE bool verifier::backward_fills(int op, const task_range& forward, 
         once(made);
         const bool inside =
             d.operands[o].kind == operand_kind::intermediate && made.empty() &&
-            p_.tasks[at(own[forward.begin])].compute().implementation != 0; // one task makes all gradients
+            p_.tasks[to_size(own[forward.begin])].compute().implementation != 0; // one task makes all gradients
         if (wanted != made && !inside) {
-            const task& any = p_.tasks[at(own[made.empty() ? forward.begin : backward.begin])];
+            const task& any = p_.tasks[to_size(own[made.empty() ? forward.begin : backward.begin])];
             return refuse(&any, "a gradient lacks the contribution of a shard, or has one of none");
         }
     }
@@ -265,9 +265,9 @@ TESSERA_INLINE bool verifier::pieces_are_apart() {
         if (order.size() == 1) {
             continue;
         }
-        const tile& any = p_.tiles[at(order[0]->tile)];
+        const tile& any = p_.tiles[to_size(order[0]->tile)];
         const bool is_gradient = any.kind == tile_kind::gradient || any.kind == tile_kind::intermediate_gradient;
-        const auto tile_of = [this](const made_piece* x) -> const tile& { return p_.tiles[at(x->tile)]; };
+        const auto tile_of = [this](const made_piece* x) -> const tile& { return p_.tiles[to_size(x->tile)]; };
         const auto place = [&](const made_piece* x) { // parts of gradients have one region each
             return is_gradient ? std::uint64_t{0} : number_of(tile_of(x).region, 0);
         };
@@ -323,11 +323,11 @@ TESSERA_INLINE bool verifier::aliases_fill(int op) {
                 return refuse(nullptr, "the output of operator " + path_of(g_, op) + " is not all of its input");
             }
             x.kind = tile_kind::gradient;
-            for (int k = 0; k < g_.ops[op].inputs.size() && has_gradient_[at(op)] != 0; ++k) {
+            for (int k = 0; k < g_.ops[op].inputs.size() && has_gradient_[to_size(op)] != 0; ++k) {
                 x.tensor = g_.ops[op].inputs[k];
                 const auto& in = g_.ops[op].inputs;
                 const auto times = static_cast<int>(std::count(in.begin(), in.end(), x.tensor));
-                if (needs_gradient_[at(x.tensor)] != 0 && !names_fill(op, x, times)) {
+                if (needs_gradient_[to_size(x.tensor)] != 0 && !names_fill(op, x, times)) {
                     return refuse(nullptr, "operator " + path_of(g_, op) + " does not pass all of its gradient on");
                 }
             }
@@ -343,7 +343,7 @@ TESSERA_INLINE bool verifier::names_fill(int op, const tile& of, int times) cons
     std::vector<cell> cells;
     std::vector<std::pair<std::uint64_t, int>> parts; // of every region
     for (std::size_t i = all.begin; i < all.end; ++i) {
-        const tile& x = p_.tiles[at(pieces_[i].tile)];
+        const tile& x = p_.tiles[to_size(pieces_[i].tile)];
         if (pieces_[i].operand >= 0 || (of.kind == tile_kind::gradient && pieces_[i].op != op)) {
             continue;
         }
@@ -367,12 +367,12 @@ TESSERA_INLINE bool verifier::names_fill(int op, const tile& of, int times) cons
     if (of.kind == tile_kind::activation) {
         times = all.largest_part > 0 ? part_count_of(g_.ops[op].inputs[0], of.step, of.micro_batch) : 1;
     }
-    return parts.size() == cells.size() * at(times) && each_has(parts, times);
+    return parts.size() == cells.size() * to_size(times) && each_has(parts, times);
 }
 
 TESSERA_INLINE bool verifier::each_has(const std::vector<std::pair<std::uint64_t, int>>& parts, int times) {
-    for (std::size_t i = 0; i < parts.size(); i += at(times)) {
-        if (parts[i].first != parts[i + at(times) - 1].first) {
+    for (std::size_t i = 0; i < parts.size(); i += to_size(times)) {
+        if (parts[i].first != parts[i + to_size(times) - 1].first) {
             return false;
         }
     }

@@ -12,7 +12,7 @@ namespace tessera::detail {
 
 /// Every index is one; every task is in its list once; every segment lies in its source and its target.
 TESSERA_INLINE bool verifier::structure() {
-    if (p_.streams < 1 || p_.streams > 3 || p_.order.size() != at(p_.lists())) {
+    if (p_.streams < 1 || p_.streams > 3 || p_.order.size() != to_size(p_.lists())) {
         return refuse(nullptr, "it has " + std::to_string(p_.order.size()) + " lists for " +
                                    std::to_string(p_.devices) + " devices of " + std::to_string(p_.streams) +
                                    " streams");
@@ -21,17 +21,17 @@ TESSERA_INLINE bool verifier::structure() {
     for (std::size_t l = 0; l < p_.order.size(); ++l) {
         for (std::size_t i = 0; i < p_.order[l].size(); ++i) {
             const int t = p_.order[l][i];
-            if (t < 0 || at(t) >= p_.tasks.size() || p_.list_of(p_.tasks[at(t)]) != static_cast<int>(l) ||
-                p_.tasks[at(t)].position != static_cast<int>(i)) {
+            if (t < 0 || to_size(t) >= p_.tasks.size() || p_.list_of(p_.tasks[to_size(t)]) != static_cast<int>(l) ||
+                p_.tasks[to_size(t)].position != static_cast<int>(i)) {
                 return refuse(nullptr, "the list of " + text_of_list(p_, static_cast<int>(l)) +
                                            " names a task that is not its own");
             }
-            ++seen[at(t)];
+            ++seen[to_size(t)];
         }
     }
     for (std::size_t i = 0; i < p_.tiles.size(); ++i) {
         const int root = p_.root(static_cast<int>(i));
-        if (p_.tiles[at(root)].type != p_.tiles[i].type) {
+        if (p_.tiles[to_size(root)].type != p_.tiles[i].type) {
             return refuse(nullptr, "tile " + std::to_string(i) + " is another name for elements of another type");
         }
     }
@@ -48,13 +48,13 @@ TESSERA_INLINE bool verifier::structure() {
             return refuse(&t, "a task is in a queue without a priority, has one outside, or goes to no server");
         }
         for (const int a : t.after) {
-            if (a < 0 || at(a) >= p_.tasks.size() || !p_.is_queued(a)) {
+            if (a < 0 || to_size(a) >= p_.tasks.size() || !p_.is_queued(a)) {
                 return refuse(&t, "a task waits by itself for one that is in no queue");
             }
         }
         for (const std::vector<int>* list : {&t.reads, &t.writes}) {
             for (int k : *list) {
-                if (k < 0 || at(k) >= p_.tiles.size()) {
+                if (k < 0 || to_size(k) >= p_.tiles.size()) {
                     return refuse(&t, "a task touches a tile that does not exist");
                 }
             }
@@ -63,12 +63,12 @@ TESSERA_INLINE bool verifier::structure() {
             const bool shares = t.kind() == task_kind::update || t.kind() == task_kind::average ||
                                 (t.kind() == task_kind::reduce && t.params().message >= 0);
             const bool pushes = shares && (t.params().slices > 1 || t.params().method == exchange::server);
-            if (p_.tiles[at(k)].device != t.device && !pushes) {
+            if (p_.tiles[to_size(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
         }
         for (int k : t.reads) {
-            if (t.kind() == task_kind::compute && p_.tiles[at(k)].device != t.device) {
+            if (t.kind() == task_kind::compute && p_.tiles[to_size(k)].device != t.device) {
                 return refuse(&t, "a computation reads another device's memory; a copy is missing");
             }
         }
@@ -87,18 +87,18 @@ TESSERA_INLINE bool verifier::structure() {
 
 /// A copy covers its target: every element is overwritten exactly once before others are added, or cleared first.
 TESSERA_INLINE bool verifier::copy_is_complete(const task& t) {
-    const box& target = p_.tiles[at(t.writes[0])].region;
+    const box& target = p_.tiles[to_size(t.writes[0])].region;
     index_t overwritten = 0;
     for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
         const copy_segment& s = t.copy().segments[i];
         const bool listed = std::find(t.reads.begin(), t.reads.end(), s.source) != t.reads.end();
-        const box& source = p_.tiles[at(s.source)].region;
+        const box& source = p_.tiles[to_size(s.source)].region;
         const bool ranked =
             s.region.rank == target.rank && s.region.rank == source.rank; // which contains() leaves open
         if (!listed || !ranked || !source.contains(s.region) || !target.contains(s.region)) {
             return refuse(&t, "a copy reads a region that its source does not have");
         }
-        if (p_.tiles[at(s.source)].type != p_.tiles[at(t.writes[0])].type) {
+        if (p_.tiles[to_size(s.source)].type != p_.tiles[to_size(t.writes[0])].type) {
             return refuse(&t, "a copy changes the type of elements");
         }
         overwritten += s.overwrite ? s.region.volume() : 0;
@@ -120,14 +120,14 @@ TESSERA_INLINE bool verifier::gather_is_complete(const task& t) {
     const int n = static_cast<int>(t.reads.size());
     index_t total = 0;
     for (int i = 0; i < n; ++i) {
-        const tile& x = p_.tiles[at(t.reads[at(i)])];
+        const tile& x = p_.tiles[to_size(t.reads[to_size(i)])];
         if (x.kind != tile_kind::parameter || x.tensor != t.params().parameter || x.slices != n || x.slice != i ||
-            t.writes.size() != 1 || !(x.region == p_.tiles[at(t.writes[0])].region)) {
+            t.writes.size() != 1 || !(x.region == p_.tiles[to_size(t.writes[0])].region)) {
             return refuse(&t, "a gathering lacks a slice of its parameter, or has one twice or in the wrong place");
         }
         total += x.elements;
     }
-    return (n > 0 && total == p_.tiles[at(t.writes[0])].elements) ||
+    return (n > 0 && total == p_.tiles[to_size(t.writes[0])].elements) ||
            refuse(&t, "a gathering leaves elements of its target unwritten");
 }
 
@@ -137,7 +137,7 @@ TESSERA_INLINE bool verifier::average_is_complete(const task& t) {
     for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
         const tile& x = p_.tiles[i];
         if (x.kind == tile_kind::parameter && x.tensor == t.params().parameter &&
-            x.region == p_.tiles[at(t.reads[0])].region) {
+            x.region == p_.tiles[to_size(t.reads[0])].region) {
             copies.push_back(static_cast<int>(i));
         }
     }
@@ -153,7 +153,7 @@ TESSERA_INLINE std::vector<char> verifier::gathered_tiles() const {
     for (const task& t : p_.tasks) {
         if (t.kind() == task_kind::copy || t.kind() == task_kind::reorder) {
             for (int w : t.writes) {
-                gathered[at(w)] = 1;
+                gathered[to_size(w)] = 1;
             }
         }
     }
@@ -226,7 +226,7 @@ TESSERA_INLINE bool verifier::parts() {
         std::vector<const tile*> result; // of equal regions and parts one
         for (auto it = std::lower_bound(pieces.begin(), pieces.end(), std::pair<index_t, int>{key, 0});
              it != pieces.end() && it->first == key; ++it) {
-            const tile& own = p_.tiles[at(it->second)];
+            const tile& own = p_.tiles[to_size(it->second)];
             bool again = false;
             for (const tile* other : result) {
                 again = again || (other->summand == own.summand && other->region == own.region);
@@ -244,7 +244,7 @@ TESSERA_INLINE bool verifier::parts() {
         if (t.kind() == task_kind::copy && !is_partial_sum(p_, t)) {
             const tile& target = p_.tiles[at(t.writes[0])];
             const std::vector<const tile*> all =
-                pieces_of(t.copy().segments.empty() ? target : p_.tiles[at(t.copy().segments[0].source)]);
+                pieces_of(t.copy().segments.empty() ? target : p_.tiles[to_size(t.copy().segments[0].source)]);
             if (!adds_all(t, target, all)) {
                 return refuse(&t, "a copy does not add every part of its tensor exactly once");
             }

@@ -16,9 +16,9 @@ TESSERA_INLINE bool verifier::sum_is_sound(const task& t) {
     if (t.writes.size() != 1 || t.reads.empty()) {
         return refuse(&t, "a sum has one target and at least one source");
     }
-    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
     for (std::size_t i = 0; i < t.reads.size(); ++i) {
-        const tile& from = p_.tiles[at(t.reads[i])];
+        const tile& from = p_.tiles[to_size(t.reads[i])];
         if (from.device != t.device || !(from.region == to.region) || from.elements != to.elements ||
             from.type != to.type || from.tensor != to.tensor || from.format != to.format || from.kind != to.kind ||
             from.step != to.step || to.step != t.step || from.slices != 1 || to.slices != 1) {
@@ -43,17 +43,17 @@ TESSERA_INLINE bool verifier::sums() {
     std::vector<const task*> writer(p_.tiles.size(), nullptr);
     std::vector<int> taken(p_.tiles.size(), -1); // a task that reads a tile and is no sum
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        const task& t = p_.tasks[at(i)];
+        const task& t = p_.tasks[to_size(i)];
         const bool adds = t.kind() == task_kind::sum || t.kind() == task_kind::reorder;
         for (int r : t.reads) {
             if (adds && r != t.writes[0]) {
-                readers[at(r)].push_back(i);
+                readers[to_size(r)].push_back(i);
             } else if (!adds) {
-                taken[at(r)] = i;
+                taken[to_size(r)] = i;
             }
         }
         if (t.kind() == task_kind::sum && t.reads[0] != t.writes[0]) {
-            writer[at(t.writes[0])] = &t;
+            writer[to_size(t.writes[0])] = &t;
         }
     }
     return gradients_add_up(readers, taken) && (p_.micro_batches == 1 || statistics_add_up(writer));
@@ -61,11 +61,11 @@ TESSERA_INLINE bool verifier::sums() {
 
 /// Micro-batches of which an operator has gone forward in a step.
 TESSERA_INLINE int verifier::micro_batches_of(int op, int step) const {
-    std::vector<char> seen(at(p_.micro_batches), 0);
-    for (const int i : tasks_of_[at(op)]) {
-        const task& t = p_.tasks[at(i)];
+    std::vector<char> seen(to_size(p_.micro_batches), 0);
+    for (const int i : tasks_of_[to_size(op)]) {
+        const task& t = p_.tasks[to_size(i)];
         if (t.step == step && t.what == pass::forward) {
-            seen[at(t.micro_batch)] = 1;
+            seen[to_size(t.micro_batch)] = 1;
         }
     }
     return static_cast<int>(std::count(seen.begin(), seen.end(), 1));
@@ -77,22 +77,22 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
                                                const std::vector<int>& taken) {
     std::vector<contribution> all;
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        const task& t = p_.tasks[at(i)];
+        const task& t = p_.tasks[to_size(i)];
         for (int o = 0; o < max_operands && t.kind() == task_kind::compute; ++o) {
             int x = has(t.compute().emits, o) ? t.compute().gradient[o] : -1;
-            if (x < 0 || p_.tiles[at(x)].kind != tile_kind::parameter_gradient) {
+            if (x < 0 || p_.tiles[to_size(x)].kind != tile_kind::parameter_gradient) {
                 continue;
             }
-            while (p_.tiles[at(x)].summand < 0) {
-                if (readers[at(x)].size() != 1) {
+            while (p_.tiles[to_size(x)].summand < 0) {
+                if (readers[to_size(x)].size() != 1) {
                     return refuse(&t, "a micro-batch's gradient is not added to the others' exactly once");
                 }
-                if (taken[at(x)] >= 0) {
-                    return refuse(&p_.tasks[at(taken[at(x)])],
+                if (taken[to_size(x)] >= 0) {
+                    return refuse(&p_.tasks[to_size(taken[to_size(x)])],
                                   "a task takes a micro-batch's gradient for the sum of all");
                 }
-                x = p_.tasks[at(readers[at(x)][0])].writes[0];
-                if (p_.tiles[at(x)].summand < 0 && readers[at(x)].empty()) {
+                x = p_.tasks[to_size(readers[to_size(x)][0])].writes[0];
+                if (p_.tiles[to_size(x)].summand < 0 && readers[to_size(x)].empty()) {
                     return refuse(&t, "a micro-batch's gradient is added to what nobody uses");
                 }
             }
@@ -100,7 +100,7 @@ TESSERA_INLINE bool verifier::gradients_add_up(const std::vector<std::vector<int
         }
     }
     const auto key = [&](const contribution& c) {
-        const task& t = p_.tasks[at(c.task)];
+        const task& t = p_.tasks[to_size(c.task)];
         return ((index_t{t.step} * g_.op_count + t.op) * max_operands + c.operand) * (index_t{1} << 24) +
                t.shard_number;
     };
@@ -132,8 +132,8 @@ TESSERA_INLINE bool verifier::contributions_are_apart(const std::vector<contribu
     };
     std::vector<made> list;
     for (const contribution& c : all) {
-        const task& t = p_.tasks[at(c.task)];
-        const tile& x = p_.tiles[at(c.total)];
+        const task& t = p_.tasks[to_size(c.task)];
+        const tile& x = p_.tiles[to_size(c.total)];
         const std::uint64_t whose = piece_key_of_parameter(x);
         list.push_back({op::mix(whose ^ static_cast<std::uint64_t>(x.summand + 1)),
                         op::mix(whose ^ source_of(t, c.operand)),
@@ -143,7 +143,8 @@ TESSERA_INLINE bool verifier::contributions_are_apart(const std::vector<contribu
               [](const made& a, const made& b) { return a.source != b.source ? a.source < b.source : a.of < b.of; });
     for (std::size_t i = 1; i < list.size(); ++i) {
         if (list[i].source == list[i - 1].source && list[i].of != list[i - 1].of) {
-            return refuse(&p_.tasks[at(list[i].task)], "copies of a shard make different contributions to a gradient");
+            return refuse(&p_.tasks[to_size(list[i].task)],
+                          "copies of a shard make different contributions to a gradient");
         }
     }
     std::sort(list.begin(), list.end(),
@@ -152,7 +153,7 @@ TESSERA_INLINE bool verifier::contributions_are_apart(const std::vector<contribu
         const made& a = list[i - 1];
         const made& b = list[i];
         if (a.of == b.of && (a.user != b.user || (a.micro_batch == b.micro_batch && a.source != b.source))) {
-            return refuse(&p_.tasks[at(b.task)], "two shards make one contribution to a gradient");
+            return refuse(&p_.tasks[to_size(b.task)], "two shards make one contribution to a gradient");
         }
     }
     return true;
@@ -169,7 +170,7 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
         std::vector<int> result;
         for (const contribution& c : all) {
             if (c.total == total) {
-                result.push_back(p_.tasks[at(c.task)].micro_batch);
+                result.push_back(p_.tasks[to_size(c.task)].micro_batch);
             }
         }
         std::sort(result.begin(), result.end());
@@ -177,7 +178,7 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
     };
     std::vector<std::pair<int, std::vector<int>>> known; // total, micro-batches
     for (const contribution& c : all) {
-        const tile& x = p_.tiles[at(c.total)];
+        const tile& x = p_.tiles[to_size(c.total)];
         bool seen = false;
         for (const auto& [total, batches_of] : known) {
             seen = seen || total == c.total;
@@ -187,10 +188,10 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
         }
         known.emplace_back(c.total, batches(c.total));
         for (const auto& [total, of_other] : known) {
-            const tile& other = p_.tiles[at(total)];
+            const tile& other = p_.tiles[to_size(total)];
             if (other.tensor == x.tensor && other.step == x.step && other.summand == x.summand &&
                 other.region == x.region && of_other != known.back().second) {
-                return refuse(&p_.tasks[at(c.task)], "copies of a gradient are sums over different micro-batches");
+                return refuse(&p_.tasks[to_size(c.task)], "copies of a gradient are sums over different micro-batches");
             }
         }
     }
@@ -201,22 +202,22 @@ TESSERA_INLINE bool verifier::copies_agree(const std::vector<contribution>& all)
 /// one of them.
 TESSERA_INLINE bool verifier::shard_is_complete(const std::vector<contribution>& all, std::size_t first,
                                                 std::size_t last) {
-    const task& any = p_.tasks[at(all[first].task)];
-    std::vector<int> forward(at(p_.micro_batches), 0);
-    for (const int i : tasks_of_[at(any.op)]) {
-        const task& t = p_.tasks[at(i)];
+    const task& any = p_.tasks[to_size(all[first].task)];
+    std::vector<int> forward(to_size(p_.micro_batches), 0);
+    for (const int i : tasks_of_[to_size(any.op)]) {
+        const task& t = p_.tasks[to_size(i)];
         if (t.what == pass::forward && t.step == any.step && t.shard_number == any.shard_number) {
-            forward[at(t.micro_batch)] = 1;
+            forward[to_size(t.micro_batch)] = 1;
         }
     }
     for (std::size_t i = first; i < last; ++i) {
-        const task& t = p_.tasks[at(all[i].task)];
-        if (forward[at(t.micro_batch)]-- != 1) {
+        const task& t = p_.tasks[to_size(all[i].task)];
+        if (forward[to_size(t.micro_batch)]-- != 1) {
             return refuse(&t, "a micro-batch contributes twice to a gradient, or has never gone forward");
         }
         int direct = 0;
         for (std::size_t k = first; k < last; ++k) {
-            const task& u = p_.tasks[at(all[k].task)];
+            const task& u = p_.tasks[to_size(all[k].task)];
             direct += all[k].total == all[i].total && u.compute().gradient[all[k].operand] == all[k].total ? 1 : 0;
         }
         if (direct != 1) {
@@ -237,18 +238,19 @@ TESSERA_INLINE bool verifier::statistics_add_up(const std::vector<const task*>& 
         if (t.kind() != task_kind::compute || t.what != pass::update || p_.replica_statistics) {
             continue; // one replica's: see replicas()
         }
-        const task* const sum = t.reads.empty() ? nullptr : writer[at(t.reads[0])];
-        if (p_.joint_statistics && sum == nullptr && !t.reads.empty() && p_.tiles[at(t.reads[0])].micro_batch < 0) {
+        const task* const sum = t.reads.empty() ? nullptr : writer[to_size(t.reads[0])];
+        if (p_.joint_statistics && sum == nullptr && !t.reads.empty() &&
+            p_.tiles[to_size(t.reads[0])].micro_batch < 0) {
             continue; // a copy adds them up: see parts()
         }
-        std::vector<char> seen(at(p_.micro_batches), 0);
+        std::vector<char> seen(to_size(p_.micro_batches), 0);
         int count = 0;
         for (const int r : sum != nullptr ? sum->reads : std::vector<int>{}) {
-            const int m = p_.tiles[at(r)].micro_batch;
-            if (m < 0 || m >= p_.micro_batches || seen[at(m)]++ != 0) {
+            const int m = p_.tiles[to_size(r)].micro_batch;
+            if (m < 0 || m >= p_.micro_batches || seen[to_size(m)]++ != 0) {
                 return refuse(&t, "a micro-batch's statistics are added twice");
             }
-            if (!is_complete(p_.tiles[at(r)])) {
+            if (!is_complete(p_.tiles[to_size(r)])) {
                 return refuse(&t, "running statistics follow a part of a micro-batch's");
             }
             ++count;

@@ -14,21 +14,21 @@ namespace tessera::detail {
 /// In every step the slices of a region are there once, and the regions cover what some gradient is of.
 template <class Groups>
 bool verifier::groups_cover(Groups& known, task_kind kind) {
-    std::vector<std::vector<box>> wanted(at(g_.parameter_count)); // regions of contributions, or of copies
+    std::vector<std::vector<box>> wanted(to_size(g_.parameter_count)); // regions of contributions, or of copies
     const bool norms = kind == task_kind::norm;
     for (const tile& x : p_.tiles) {
         if (norms) {
-            if (x.kind == tile_kind::parameter && x.origin < 0 && !known[at(x.tensor)].empty()) {
-                wanted[at(x.tensor)].push_back(x.region);
+            if (x.kind == tile_kind::parameter && x.origin < 0 && !known[to_size(x.tensor)].empty()) {
+                wanted[to_size(x.tensor)].push_back(x.region);
             }
             continue;
         }
         if (x.kind == tile_kind::parameter_gradient && x.summand >= 0 && p_.clips && x.step == 0) {
-            wanted[at(x.tensor)].push_back(x.region);
+            wanted[to_size(x.tensor)].push_back(x.region);
         }
     }
     for (int parameter = 0; parameter < g_.parameter_count; ++parameter) {
-        for (auto& x : known[at(parameter)]) {
+        for (auto& x : known[to_size(parameter)]) {
             const index_t n = x.region.volume();
             std::vector<interval> parts;
             for (const auto& [slice, slices] : x.slices) {
@@ -39,10 +39,10 @@ bool verifier::groups_cover(Groups& known, task_kind kind) {
                                            parameter_path_of(g_, parameter) + " are not all counted");
             }
         }
-        for (const box& b : wanted[at(parameter)]) {
+        for (const box& b : wanted[to_size(parameter)]) {
             for (int step = 0; step < p_.steps_per_plan; ++step) {
                 bool covered = b.empty();
-                for (const auto& x : known[at(parameter)]) {
+                for (const auto& x : known[to_size(parameter)]) {
                     covered = covered || (x.step == step && (norms ? x.region == b : !intersect(x.region, b).empty()));
                 }
                 if (!covered) {

@@ -12,20 +12,20 @@ TESSERA_INLINE bool verifier::exchanges() {
     for (const task& t : p_.tasks) {
         if (t.kind() == task_kind::reduce) {
             for (const int n : t.params().norms) {
-                if (norms[at(n)] >= 0) {
+                if (norms[to_size(n)] >= 0) {
                     return refuse(&t, "a norm of gradients is written twice");
                 }
-                norms[at(n)] = t.step;
+                norms[to_size(n)] = t.step;
             }
         }
     }
-    std::vector<std::vector<int>> taken(at(g_.parameter_count * p_.steps_per_plan)); // norms by parameter and step
+    std::vector<std::vector<int>> taken(to_size(g_.parameter_count * p_.steps_per_plan)); // norms by parameter and step
     for (const task& t : p_.tasks) {
         for (const int n : t.kind() == task_kind::norm ? t.params().layer_norms : std::vector<int>{}) {
-            if (!is_layer_norm(p_.tiles[at(n)])) {
+            if (!is_layer_norm(p_.tiles[to_size(n)])) {
                 return refuse(&t, "a task takes no norm of a parameter that is trained");
             }
-            taken[at(p_.tiles[at(n)].tensor * p_.steps_per_plan + t.step)].push_back(n);
+            taken[to_size(p_.tiles[to_size(n)].tensor * p_.steps_per_plan + t.step)].push_back(n);
         }
     }
     for (std::vector<int>& all : taken) {
@@ -72,10 +72,10 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
         p_.kind != run_kind::training) {
         return refuse(&whole, "a task sums or updates no parameter that is trained");
     }
-    const tile& first = p_.tiles[at(t.writes[0])];
+    const tile& first = p_.tiles[to_size(t.writes[0])];
     int numbers = 0; // that are written
     for (const int w : t.writes) {
-        const tile& x = p_.tiles[at(w)];
+        const tile& x = p_.tiles[to_size(w)];
         const bool is_norm = !updates && x.kind == tile_kind::scalar;
         const bool right = is_norm ? x.device == t.device && x.tensor == t.params().parameter
                                    : x.kind == (updates ? tile_kind::parameter : tile_kind::parameter_gradient) &&
@@ -89,7 +89,7 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
     int read_norms = 0;
     std::size_t read_layer_norms = 0;
     for (const int r : t.reads) {
-        const tile& x = p_.tiles[at(r)];
+        const tile& x = p_.tiles[to_size(r)];
         const bool of_layer = updates && is_layer_norm(x);
         const bool is_norm = clips && x.kind == tile_kind::scalar && !of_layer;
         read_layer_norms += of_layer ? 1 : 0;
@@ -101,11 +101,10 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
             return refuse(&whole, "a task reads another gradient than its parameter's, or one twice");
         }
     }
-    const auto same = static_cast<std::size_t>(updates ? read_norms : numbers) == t.params().norms.size() &&
+    const auto same = to_size(updates ? read_norms : numbers) == t.params().norms.size() &&
                       (updates || t.params().norms.size() < 2) && (p_.clips || t.params().norms.empty()) &&
-                      static_cast<std::size_t>(read_norms) + read_layer_norms < t.reads.size() &&
-                      read_layer_norms == t.params().layer_norms.size() &&
-                      static_cast<std::size_t>(numbers) < t.writes.size();
+                      to_size(read_norms) + read_layer_norms < t.reads.size() &&
+                      read_layer_norms == t.params().layer_norms.size() && to_size(numbers) < t.writes.size();
     if (!same || !names_norms(t)) {
         return refuse(&whole, "a task has other norms of gradients than it reads or writes");
     }
@@ -118,8 +117,8 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
     if (t.params().state < 0) {
         return true;
     }
-    const tile& s = p_.tiles[at(t.params().state)];
-    states[at(t.params().state)] = 1;
+    const tile& s = p_.tiles[to_size(t.params().state)];
+    states[to_size(t.params().state)] = 1;
     return (s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter && s.device == t.device &&
             s.region == first.region && s.slice == t.params().slice && s.slices == t.params().slices && s.alias < 0 &&
             s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
@@ -130,18 +129,18 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
 /// asked for of the state.
 TESSERA_INLINE bool verifier::norm_is_sound(const task& whole, const task& t) {
     if (t.reads.size() < 2 || t.writes.size() != 1 || t.params().layer_norms != t.writes ||
-        !is_layer_norm(p_.tiles[at(t.writes[0])]) || !g_.parameters[t.params().parameter].trained ||
+        !is_layer_norm(p_.tiles[to_size(t.writes[0])]) || !g_.parameters[t.params().parameter].trained ||
         p_.kind != run_kind::training) {
         return refuse(&whole, "a task takes no norm of a parameter that is trained");
     }
-    const tile& to = p_.tiles[at(t.writes[0])];
-    const tile& weights = p_.tiles[at(t.reads[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
+    const tile& weights = p_.tiles[to_size(t.reads[0])];
     bool right = to.tensor == t.params().parameter && to.device == t.device && to.step == t.step && to.origin < 0 &&
                  weights.kind == tile_kind::parameter && weights.tensor == t.params().parameter &&
                  weights.device == t.device && t.params().message < 0;
     std::size_t gradients = 0;
     for (std::size_t i = 1; i < t.reads.size(); ++i) {
-        const tile& x = p_.tiles[at(t.reads[i])];
+        const tile& x = p_.tiles[to_size(t.reads[i])];
         const bool gradient = x.kind == tile_kind::parameter_gradient && x.tensor == t.params().parameter &&
                               x.step == t.step && x.device == t.device && x.region == weights.region;
         gradients += gradient ? 1 : 0;
@@ -154,7 +153,7 @@ TESSERA_INLINE bool verifier::norm_is_sound(const task& whole, const task& t) {
     if (t.params().state < 0) {
         return true;
     }
-    const tile& s = p_.tiles[at(t.params().state)];
+    const tile& s = p_.tiles[to_size(t.params().state)];
     return (s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter && s.device == t.device &&
             s.region == weights.region && s.slice == t.params().slice && s.slices == t.params().slices && s.alias < 0 &&
             s.elements == slice_of(weights, t).size()) ||
@@ -167,13 +166,13 @@ TESSERA_INLINE bool verifier::reads_layer_norms(const task& whole, const task& t
     std::vector<int> known;
     bool reads = true; // so that it waits for them
     for (const int n : t.params().layer_norms) {
-        const int origin = p_.tiles[at(n)].origin;
+        const int origin = p_.tiles[to_size(n)].origin;
         known.push_back(origin >= 0 ? origin : n);
         reads = reads && std::find(t.reads.begin(), t.reads.end(), n) != t.reads.end();
     }
     std::sort(known.begin(), known.end());
     const bool right = t.kind() == task_kind::update
-                           ? reads && known == taken[at(t.params().parameter * p_.steps_per_plan + t.step)]
+                           ? reads && known == taken[to_size(t.params().parameter * p_.steps_per_plan + t.step)]
                            : known.empty();
     return right ||
            refuse(&whole, "an update scales its step by another norm than that of all of its parameter in its step");
@@ -195,7 +194,7 @@ TESSERA_INLINE bool verifier::flags_are_sound() {
         const bool changes =
             t.kind() == task_kind::update || (t.kind() == task_kind::compute && t.what == pass::update);
         const bool loses = t.kind() == task_kind::compute && t.what == pass::forward && loss_rows_of(p_, g_, t) >= 0;
-        const tile* x = t.nonfinite_count >= 0 ? &p_.tiles[at(t.nonfinite_count)] : nullptr;
+        const tile* x = t.nonfinite_count >= 0 ? &p_.tiles[to_size(t.nonfinite_count)] : nullptr;
         const bool one = x != nullptr && is_count(*x) && x->device == t.device && x->alias < 0;
         const bool all = one && (x->summand < 0 || (counts.size() == 1 && counts[0] == t.nonfinite_count));
         if (any && (changes ? !all : loses ? !one || x->summand < 0 : x != nullptr)) {
@@ -218,7 +217,7 @@ TESSERA_INLINE int verifier::copies_of(const tile& of) const {
 TESSERA_INLINE bool verifier::names_norms(const task& t) const {
     const std::vector<int>& list = t.kind() == task_kind::reduce ? t.writes : t.reads;
     for (const int n : t.params().norms) {
-        if (p_.tiles[at(n)].kind != tile_kind::scalar ||
+        if (p_.tiles[to_size(n)].kind != tile_kind::scalar ||
             std::count(t.params().norms.begin(), t.params().norms.end(), n) != 1 ||
             std::find(list.begin(), list.end(), n) == list.end()) {
             return false;
@@ -231,7 +230,7 @@ TESSERA_INLINE bool verifier::names_norms(const task& t) const {
 TESSERA_INLINE bool verifier::reads_all_norms(const task& t, const std::vector<int>& step_of) {
     std::vector<int> known;
     for (const int n : t.params().norms) {
-        const int origin = p_.tiles[at(n)].origin;
+        const int origin = p_.tiles[to_size(n)].origin;
         known.push_back(origin >= 0 ? origin : n);
     }
     std::sort(known.begin(), known.end());
@@ -269,14 +268,14 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
         bool sliced = false;
         std::vector<std::pair<int, int>> slices; ///< slice, of how many
     };
-    std::vector<std::vector<group>> known(at(g_.parameter_count)); // in the plan's order
+    std::vector<std::vector<group>> known(to_size(g_.parameter_count)); // in the plan's order
     for (const task& whole : p_.tasks) {
         bool sound = true;
         const auto count = [&](const task& t) {
-            const box& region = p_.tiles[at(kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+            const box& region = p_.tiles[to_size(kind == task_kind::norm ? t.reads[0] : t.writes[0])].region;
             std::vector<box> earlier;
             bool mine = false;
-            for (group& x : known[at(t.params().parameter)]) {
+            for (group& x : known[to_size(t.params().parameter)]) {
                 if (x.step != t.step || intersect(x.region, region).empty()) {
                     continue;
                 }
@@ -288,7 +287,7 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
                 }
             }
             if (!mine) {
-                known[at(t.params().parameter)].push_back(
+                known[to_size(t.params().parameter)].push_back(
                     {t.step, region, t.params().slices > 1, {{t.params().slice, t.params().slices}}});
             }
             bool left_out = true;
@@ -323,7 +322,7 @@ TESSERA_INLINE bool verifier::squares_are_counted(task_kind kind) {
 /// An average or a gathering touches copies, or slices, of its parameter alone.
 TESSERA_INLINE bool verifier::copies_are_one_parameters(const task& t) {
     for (const int r : t.reads) {
-        const tile& x = p_.tiles[at(r)];
+        const tile& x = p_.tiles[to_size(r)];
         if (x.kind != tile_kind::parameter || x.tensor != t.params().parameter || x.alias >= 0) {
             return refuse(&t, "a task puts together what is not of its parameter");
         }
@@ -332,7 +331,7 @@ TESSERA_INLINE bool verifier::copies_are_one_parameters(const task& t) {
         return (p_.average_every > 0 && (t.step + 1) % p_.average_every == 0) ||
                refuse(&t, "copies of a parameter are averaged in a step that is not for it");
     }
-    const tile& to = p_.tiles[at(t.writes[0])];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
     return (to.kind == tile_kind::intermediate && parameter_in(to) == t.params().parameter && to.step == t.step &&
             to.micro_batch == (is_joint(to.tensor / max_operands) ? -1 : t.micro_batch) && to.slices == 1 &&
             to.device == t.device) ||

@@ -32,8 +32,6 @@ public:
     verdict run(index_t device_memory, const optimizer* made_for);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     bool refuse(const task* t, const std::string& what);
 
     /// Intermediates of two micro-batches, or of two replicas, are two tensors: they need not differ in their regions.
@@ -43,7 +41,7 @@ private:
     /// A tile, or the one that it repeats.
     const tile& origin_of(int t) const;
 
-    const description& desc(int op) const { return descriptions_[at(op)]; }
+    const description& desc(int op) const { return descriptions_[to_size(op)]; }
     bool is_joint(int op) const { return p_.joint_statistics && desc(op).has_running_state(); }
     static bool is_backward(pass what);
     /// A count of losses that are not finite.
@@ -309,7 +307,8 @@ private:
     std::vector<int> clock_;
     std::vector<int> queued_; ///< place of every task among those in queues, or -1
     std::vector<std::uint64_t>
-        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when it ends)
+        known_; ///< for every task a set of those in queues that are known to be finished when it starts (itself when
+                ///< it ends)
     std::size_t words_ = 0; ///< of each such set
     std::vector<std::vector<std::pair<int, access>>> history_;
 };

@@ -52,8 +52,8 @@ TESSERA_INLINE index_t verifier::tensor_key(const tile& x) const {
 }
 
 TESSERA_INLINE const tile& verifier::origin_of(int t) const {
-    const int origin = p_.tiles[at(t)].origin;
-    return p_.tiles[at(origin >= 0 ? origin : t)];
+    const int origin = p_.tiles[to_size(t)].origin;
+    return p_.tiles[to_size(origin >= 0 ? origin : t)];
 }
 
 TESSERA_INLINE bool verifier::is_backward(pass what) {

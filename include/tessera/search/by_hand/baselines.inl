@@ -10,7 +10,7 @@ namespace tessera::search {
 TESSERA_INLINE strategy make_baseline(const graph_view& g, int devices, baseline which) {
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] = baseline_configuration(g, op, devices, which);
+        s.ops[to_size(op)] = baseline_configuration(g, op, devices, which);
     }
     return s;
 }

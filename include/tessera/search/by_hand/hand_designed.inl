@@ -10,7 +10,7 @@ namespace tessera::search {
 TESSERA_INLINE strategy central_copy(const graph_view& g, int devices) {
     strategy s = data_parallel(g, devices);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] = g.is_loss(op) ? configuration{} : s.ops[static_cast<std::size_t>(op)];
+        s.ops[to_size(op)] = g.is_loss(op) ? configuration{} : s.ops[to_size(op)];
     }
     s.parameters_on = 0;
     return s;
@@ -19,7 +19,7 @@ TESSERA_INLINE strategy central_copy(const graph_view& g, int devices) {
 TESSERA_INLINE strategy mesh(const graph_view& g, int rows, int columns) {
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[static_cast<std::size_t>(op)] =
+        s.ops[to_size(op)] =
             detail::split_by(g.describe(op), {{loop_name::sample, rows}, {loop_name::channel, columns}});
     }
     return s;
@@ -33,12 +33,12 @@ TESSERA_INLINE strategy megatron(const graph_view& g, int replicas, int split) {
 }
 
 TESSERA_INLINE strategy operator_placement(const graph_view& g, int replicas, int parts) {
-    std::vector<int> last_user(static_cast<std::size_t>(g.parameter_count), -1);
-    std::vector<int> users(static_cast<std::size_t>(g.parameter_count), 0);
+    std::vector<int> last_user(to_size(g.parameter_count), -1);
+    std::vector<int> users(to_size(g.parameter_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
         for (int p : g.ops[op].parameters) {
-            last_user[static_cast<std::size_t>(p)] = op;
-            ++users[static_cast<std::size_t>(p)];
+            last_user[to_size(p)] = op;
+            ++users[to_size(p)];
         }
     }
     std::vector<index_t> arithmetic; // of what stays together
@@ -49,7 +49,7 @@ TESSERA_INLINE strategy operator_placement(const graph_view& g, int replicas, in
             arithmetic.push_back(0);
         }
         for (int p : g.ops[op].parameters) {
-            const auto i = static_cast<std::size_t>(p);
+            const auto i = to_size(p);
             until = users[i] > 2 ? std::max(until, last_user[i]) : until;
         }
         arithmetic.back() += flops_of(g.describe(op));
@@ -59,9 +59,9 @@ TESSERA_INLINE strategy operator_placement(const graph_view& g, int replicas, in
         schedule::balance_stages(arithmetic, std::min(parts, static_cast<int>(arithmetic.size())));
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        configuration& c = s.ops[static_cast<std::size_t>(op)];
+        configuration& c = s.ops[to_size(op)];
         c = detail::split_by(g.describe(op), {{loop_name::sample, replicas}});
-        c.start = part[static_cast<std::size_t>(group[static_cast<std::size_t>(op)])];
+        c.start = part[to_size(group[to_size(op)])];
         c.stride = parts;
     }
     return s;

@@ -30,7 +30,7 @@ TESSERA_INLINE dual_ascent price_ascent::settled(int passes) const {
 }
 
 TESSERA_INLINE bool price_ascent::step(const std::vector<int>& choice) {
-    const auto points = at(p_.points);
+    const auto points = to_size(p_.points);
     std::vector<double> over;
     for (const std::int64_t used : usage_sums(p_, choice)) {
         over.push_back(static_cast<double>(used - p_.limit));

@@ -4,6 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/search/certified/reduced.hpp"
 #include "tessera/search/certified/usage_tree.hpp"
 
@@ -32,11 +33,11 @@ struct edge_lists {
 /// What is used at each point if every node uses `usage(node)`.
 template <class Usage>
 std::vector<std::int64_t> usage_sums(const reduced_problem& p, const Usage& usage) {
-    std::vector<std::int64_t> sums(at(p.points) + 1, 0); // first what changes at each point
+    std::vector<std::int64_t> sums(to_size(p.points) + 1, 0); // first what changes at each point
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {
         const std::int64_t used = usage(v);
-        sums[at(p.nodes[v].live.first)] += used;
-        sums[at(p.nodes[v].live.last)] -= used;
+        sums[to_size(p.nodes[v].live.first)] += used;
+        sums[to_size(p.nodes[v].live.last)] -= used;
     }
     sums.pop_back();
     std::int64_t now = 0;
@@ -53,7 +54,7 @@ public:
     assignment(const reduced_problem& p, const edge_lists& edges, std::vector<int> choice);
 
     const std::vector<int>& choice() const { return choice_; }
-    int choice(int node) const { return choice_[at(node)]; }
+    int choice(int node) const { return choice_[to_size(node)]; }
     const standing& now() const { return at_; }
     const usage_tree& used() const { return used_; }
 

@@ -74,8 +74,8 @@ private:
     };
     using edge_kind = std::array<int, 3>; ///< from, to, slot
 
-    kind& of(int op) { return nodes_[at(kinds_[at(op)])]; }
-    const kind& of(int op) const { return nodes_[at(kinds_[at(op)])]; }
+    kind& of(int op) { return nodes_[to_size(kinds_[to_size(op)])]; }
+    const kind& of(int op) const { return nodes_[to_size(kinds_[to_size(op)])]; }
 
     /// Where the strategy's shards run does not matter here.
     void add_own(int op);

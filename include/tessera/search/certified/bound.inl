@@ -42,10 +42,10 @@ TESSERA_INLINE std::string unpriced(const graph_view& g, const strategy& s, int 
     if (s.statistics != statistics_over::micro_batch) {
         return "statistics of each replica are other numbers than those of the batch";
     }
-    const auto name = [&](int op) { return "layer '" + paths_of(g).ops[detail::at(op)] + "'"; };
-    std::vector<int> user(detail::at(devices), -1);
+    const auto name = [&](int op) { return "layer '" + paths_of(g).ops[to_size(op)] + "'"; };
+    std::vector<int> user(to_size(devices), -1);
     for (int op = 0; op < g.op_count; ++op) {
-        const configuration& c = s.ops[detail::at(op)];
+        const configuration& c = s.ops[to_size(op)];
         if (c.recompute) {
             return name(op) + " repeats forward, which the additive model does not price";
         }
@@ -54,7 +54,7 @@ TESSERA_INLINE std::string unpriced(const graph_view& g, const strategy& s, int 
         }
         const description d = g.describe(op);
         for (int i = 0; i < c.shards(); ++i) {
-            int& by = user[detail::at(shard_at(c, s.pool.data(), d, i).device)];
+            int& by = user[to_size(shard_at(c, s.pool.data(), d, i).device)];
             if (by == op) {
                 return "two shards of " + name(op) + " share a device, which the additive model does not price";
             }
@@ -73,7 +73,7 @@ TESSERA_INLINE free_problem::free_problem(const graph_view& g, const machine& on
     : g_(g), on_(on), own_(own), held_(g, o.states), kinds_(kinds_of(g)), nodes_(kinds_.size()) {
     for (int op = 0; op < g.op_count; ++op) {
         kind& k = of(op);
-        if (kinds_[at(op)] == op) {
+        if (kinds_[to_size(op)] == op) {
             k.model = cost::model_of(g, op);
             for_each_configuration(k.model.d, on.devices, o.offered,
                                    [&](const configuration& c) { k.configurations.push_back(c); });
@@ -83,7 +83,7 @@ TESSERA_INLINE free_problem::free_problem(const graph_view& g, const machine& on
         add_own(op);
     }
     for_each_edge(g, [&](int producer, int op, int slot) {
-        if (tables_.try_emplace(edge_kind{kinds_[at(producer)], kinds_[at(op)], slot}).second) {
+        if (tables_.try_emplace(edge_kind{kinds_[to_size(producer)], kinds_[to_size(op)], slot}).second) {
             work += static_cast<std::int64_t>(of(producer).configurations.size()) *
                     static_cast<std::int64_t>(of(op).configurations.size()) * on.devices;
         }
@@ -92,7 +92,7 @@ TESSERA_INLINE free_problem::free_problem(const graph_view& g, const machine& on
 
 TESSERA_INLINE void free_problem::run() {
     for (int op = 0; op < g_.op_count; ++op) {
-        if (kinds_[at(op)] == op) {
+        if (kinds_[to_size(op)] == op) {
             price(op);
         }
         costs.add_node(of(op).unary);
@@ -103,20 +103,20 @@ TESSERA_INLINE void free_problem::run() {
         }
     }
     for_each_edge(g_, [&](int producer, int op, int slot) {
-        costs.add_edge(producer, op, table(kinds_[at(producer)], kinds_[at(op)], slot));
+        costs.add_edge(producer, op, table(kinds_[to_size(producer)], kinds_[to_size(op)], slot));
     });
 }
 
 TESSERA_INLINE bool free_problem::own_fits(std::int64_t limit) const {
     std::int64_t sum = 0;
     for (int op = 0; op < g_.op_count; ++op) {
-        sum += bytes_of_all(op, own_.ops[at(op)]);
+        sum += bytes_of_all(op, own_.ops[to_size(op)]);
     }
     return sum <= limit;
 }
 
 TESSERA_INLINE void free_problem::add_own(int op) {
-    configuration c = own_.ops[at(op)];
+    configuration c = own_.ops[to_size(op)];
     c.start = 0;
     c.stride = 1;
     c.devices = -1;
@@ -138,13 +138,13 @@ TESSERA_INLINE void free_problem::price(int op) {
     kind& k = of(op);
     const description& d = k.model.d;
     const index_t* pool = own_.pool.data();
-    k.inputs.resize(at(g_.ops[op].inputs.size()));
+    k.inputs.resize(to_size(g_.ops[op].inputs.size()));
     for (const configuration& c : k.configurations) {
         k.unary.push_back(cost::compute_time(k.model, c, pool, on_) +
                           cost::synchronization_time(k.model, c, pool, on_));
         k.output.add(d, d.output(), c, pool);
         for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
-            k.inputs[at(slot)].add(d, d.find_operand(operand_kind::input, slot), c, pool);
+            k.inputs[to_size(slot)].add(d, d.find_operand(operand_kind::input, slot), c, pool);
         }
     }
 }
@@ -161,9 +161,9 @@ TESSERA_INLINE std::int64_t free_problem::bytes_of_all(int op, const configurati
 TESSERA_INLINE const std::vector<cost_t>& free_problem::table(int from, int to, int slot) {
     std::vector<cost_t>& times = tables_[edge_kind{from, to, slot}];
     if (times.empty()) {
-        const kind& v = nodes_[at(to)];
+        const kind& v = nodes_[to_size(to)];
         const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
-        times = cost::least_edge_times(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
+        times = cost::least_edge_times(nodes_[to_size(from)].output, v.inputs[to_size(slot)], bytes_of(input.type),
                                        input.differentiable, on_);
     }
     return times;

@@ -4,6 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/search/optcnn/additive_problem.hpp"
 
 #include <algorithm>
@@ -47,15 +48,15 @@ public:
     std::size_t all_choices() const { return costs_.size(); }
     std::span<const cost_t> costs(int node) const { return part(costs_, first_choice_, node); }
     std::span<const std::int64_t> usages(int node) const { return part(usages_, first_choice_, node); }
-    live_range live(int node) const { return live_[detail::at(node)]; }
-    edge_ends edge(int e) const { return ends_[detail::at(e)]; }
+    live_range live(int node) const { return live_[to_size(node)]; }
+    edge_ends edge(int e) const { return ends_[to_size(e)]; }
     /// One row for each choice of the edge's first node.
     std::span<const cost_t> table(int e) const { return part(cells_, first_cell_, e); }
 
 private:
     template <class T>
     static std::span<const T> part(const std::vector<T>& all, const std::vector<std::size_t>& first, int i) {
-        return {all.data() + first[detail::at(i)], first[detail::at(i) + 1] - first[detail::at(i)]};
+        return {all.data() + first[to_size(i)], first[to_size(i) + 1] - first[to_size(i)]};
     }
 
     std::vector<std::size_t> first_choice_{0};

@@ -9,7 +9,7 @@ namespace tessera::search {
 
 TESSERA_INLINE int choice_problem::add_node(std::span<const cost_t> costs, std::span<const std::int64_t> usages,
                                             live_range live) {
-    if (costs.empty() || costs.size() > detail::at(max_configurations)) {
+    if (costs.empty() || costs.size() > to_size(max_configurations)) {
         detail::refuse_node(nodes(), costs.empty() ? "has no choice; give it at least one cost"
                                                    : "has more than 65535 choices; offer fewer");
     }
@@ -37,7 +37,7 @@ TESSERA_INLINE int choice_problem::add_node(std::span<const cost_t> costs, std::
 
 TESSERA_INLINE int choice_problem::add_edge(int from, int to, std::span<const cost_t> table) {
     detail::require_ends(from, to, nodes());
-    const std::size_t needed = detail::at(choices(from)) * detail::at(choices(to));
+    const std::size_t needed = to_size(choices(from)) * to_size(choices(to));
     if (table.size() != needed) {
         detail::refuse_table(from, to, table.size(), needed);
     }
@@ -53,18 +53,18 @@ TESSERA_INLINE int choice_problem::add_edge(int from, int to, std::span<const co
 }
 
 TESSERA_INLINE int choice_problem::choices(int node) const {
-    return static_cast<int>(first_choice_[detail::at(node) + 1] - first_choice_[detail::at(node)]);
+    return static_cast<int>(first_choice_[to_size(node) + 1] - first_choice_[to_size(node)]);
 }
 
 TESSERA_INLINE evaluation_of_choice evaluate(const choice_problem& p, std::span<const choice_t> choice) {
-    if (choice.size() != detail::at(p.nodes())) {
+    if (choice.size() != to_size(p.nodes())) {
         detail::refuse_problem("choice", "names " + std::to_string(choice.size()) + " nodes, but the problem has " +
                                              std::to_string(p.nodes()));
     }
     evaluation_of_choice r;
     std::vector<std::pair<std::int64_t, std::int64_t>> changes; // (time, what comes or goes)
     for (int v = 0; v < p.nodes(); ++v) {
-        const choice_t c = choice[detail::at(v)];
+        const choice_t c = choice[to_size(v)];
         if (c >= p.choices(v)) {
             detail::refuse_node(v, "the choice names a configuration that it does not have");
         }
@@ -76,9 +76,9 @@ TESSERA_INLINE evaluation_of_choice evaluate(const choice_problem& p, std::span<
     }
     for (int e = 0; e < p.edges(); ++e) {
         const edge_ends ends = p.edge(e);
-        r.cost =
-            add_costs(r.cost, p.table(e)[detail::at(choice[detail::at(ends.from)]) * detail::at(p.choices(ends.to)) +
-                                         choice[detail::at(ends.to)]]);
+        r.cost = add_costs(
+            r.cost,
+            p.table(e)[to_size(choice[to_size(ends.from)]) * to_size(p.choices(ends.to)) + choice[to_size(ends.to)]]);
     }
     std::sort(changes.begin(), changes.end()); // what goes at a time comes first: ranges are half open
     std::int64_t used = 0;

@@ -49,7 +49,7 @@ public:
     /// Prices times what the limit leaves at each point: a bound has to give it back.
     double paid() const { return paid_; }
     /// Costs of a node with prices and with the trees below it.
-    const double* lifted(int node) const { return &unary_[g_.first[at(node)]]; }
+    const double* lifted(int node) const { return &unary_[g_.first[to_size(node)]]; }
 
 private:
     std::vector<double> kept(int core_place) const;

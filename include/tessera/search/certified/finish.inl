@@ -18,8 +18,8 @@ TESSERA_INLINE exact_finish::exact_finish(const reduced_problem& p, const split_
     for (std::size_t l = 0; l < g.links.size(); ++l) {
         const split_graph::link& k = g.links[l];
         double best = HUGE_VAL;
-        for (std::size_t a = 0; a < g.costs[at(k.from)].size(); ++a) {
-            for (std::size_t b = 0; b < g.costs[at(k.to)].size(); ++b) {
+        for (std::size_t a = 0; a < g.costs[to_size(k.from)].size(); ++a) {
+            for (std::size_t b = 0; b < g.costs[to_size(k.to)].size(); ++b) {
                 best = std::min(best, rest(l, a, b));
             }
         }
@@ -53,7 +53,7 @@ TESSERA_INLINE std::vector<std::int64_t> exact_finish::least_usages(const reduce
 
 TESSERA_INLINE double exact_finish::rest(std::size_t l, std::size_t a, std::size_t b) const {
     const split_graph::link& k = g_.links[l];
-    return k.rows[a * g_.costs[at(k.to)].size() + b] - d_.given_to_from(l)[a] - d_.given_to_to(l)[b];
+    return k.rows[a * g_.costs[to_size(k.to)].size() + b] - d_.given_to_from(l)[a] - d_.given_to_to(l)[b];
 }
 
 TESSERA_INLINE bool exact_finish::descend(std::size_t depth, double bound) {
@@ -66,7 +66,7 @@ TESSERA_INLINE bool exact_finish::descend(std::size_t depth, double bound) {
         return true;
     }
     const int v = order_[depth];
-    const reduced_node& n = p_.nodes[at(v)];
+    const reduced_node& n = p_.nodes[to_size(v)];
     std::vector<std::pair<double, int>> costs = extra(depth, v);
     std::sort(costs.begin(), costs.end());
     for (const auto& [more, c] : costs) {
@@ -76,9 +76,9 @@ TESSERA_INLINE bool exact_finish::descend(std::size_t depth, double bound) {
         if (--steps_ < 0) {
             return false;
         }
-        const std::int64_t uses = n.usages[at(c)] - least_[at(v)];
+        const std::int64_t uses = n.usages[to_size(c)] - least_[to_size(v)];
         used_.add(n.live, uses);
-        choice_[at(v)] = c;
+        choice_[to_size(v)] = c;
         const bool all = used_.most() > p_.limit || descend(depth + 1, bound + more);
         used_.add(n.live, -uses);
         if (!all) {
@@ -89,21 +89,21 @@ TESSERA_INLINE bool exact_finish::descend(std::size_t depth, double bound) {
 }
 
 TESSERA_INLINE std::vector<std::pair<double, int>> exact_finish::extra(std::size_t depth, int v) const {
-    const std::size_t count = g_.costs[at(v)].size();
+    const std::size_t count = g_.costs[to_size(v)].size();
     std::vector<double> sum(d_.lifted(v), d_.lifted(v) + count);
     if (depth < g_.core.size()) {
         sum = d_.excess(static_cast<int>(depth));
-        for (const int l : g_.links_of[at(v)]) {
-            const split_graph::link& k = g_.links[at(l)];
+        for (const int l : g_.links_of[to_size(v)]) {
+            const split_graph::link& k = g_.links[to_size(l)];
             for (std::size_t c = 0; c < count && k.to == v; ++c) {
-                sum[c] += rest(at(l), at(choice_[at(k.from)]), c) - least_rest_[at(l)];
+                sum[c] += rest(to_size(l), to_size(choice_[to_size(k.from)]), c) - least_rest_[to_size(l)];
             }
         }
     } else {
-        const split_graph::hanging& h = g_.trees[at(g_.tree_of[at(v)])];
-        const std::size_t others = g_.costs[at(h.parent)].size();
+        const split_graph::hanging& h = g_.trees[to_size(g_.tree_of[to_size(v)])];
+        const std::size_t others = g_.costs[to_size(h.parent)].size();
         for (std::size_t c = 0; c < count; ++c) {
-            sum[c] += h.cells[c * others + at(choice_[at(h.parent)])];
+            sum[c] += h.cells[c * others + to_size(choice_[to_size(h.parent)])];
         }
         const double least = *std::min_element(sum.begin(), sum.end());
         for (double& s : sum) {

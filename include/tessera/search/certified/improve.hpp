@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    std::size_t below(std::size_t n) { return at(pick_(static_cast<int>(n))); }
+    std::size_t below(std::size_t n) { return to_size(pick_(static_cast<int>(n))); }
 
     /// A connected part of the core, of 8 to 1024 nodes; where memory is short from somebody who is live then.
     void grow();

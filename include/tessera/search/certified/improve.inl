@@ -24,7 +24,7 @@ TESSERA_INLINE void improver::grow() {
         const int point = now_.used().most_at();
         for (int tries = 0; tries < 200; ++tries) {
             const auto v = static_cast<int>(below(p_.nodes.size()));
-            if (p_.nodes[at(v)].live.first <= point && point < p_.nodes[at(v)].live.last) {
+            if (p_.nodes[to_size(v)].live.first <= point && point < p_.nodes[to_size(v)].live.last) {
                 seed = part_solver_.root(v);
                 break;
             }
@@ -38,16 +38,16 @@ TESSERA_INLINE void improver::grow() {
         }
     }
     part_.assign(1, seed);
-    chosen_[at(seed)] = 1;
+    chosen_[to_size(seed)] = 1;
     std::vector<int> front(1, seed);
     while (!front.empty() && part_.size() < size) {
         const std::size_t place = below(front.size());
         bool any = false;
-        for (const int l : g_.links_of[at(front[place])]) {
-            const split_graph::link& k = g_.links[at(l)];
+        for (const int l : g_.links_of[to_size(front[place])]) {
+            const split_graph::link& k = g_.links[to_size(l)];
             const int other = k.from == front[place] ? k.to : k.from;
-            if (chosen_[at(other)] == 0 && below(4) != 0) {
-                chosen_[at(other)] = 1;
+            if (chosen_[to_size(other)] == 0 && below(4) != 0) {
+                chosen_[to_size(other)] = 1;
                 part_.push_back(other);
                 front.push_back(other);
                 any = true;
@@ -59,7 +59,7 @@ TESSERA_INLINE void improver::grow() {
         }
     }
     for (const int v : part_) {
-        chosen_[at(v)] = 0;
+        chosen_[to_size(v)] = 0;
     }
 }
 
@@ -71,8 +71,8 @@ TESSERA_INLINE std::int64_t improver::step(const std::vector<double>& sum, doubl
     for (int round = 0; round < 8; ++round) {
         work += part_solver_.work();
         part_solver_.solve(choice_, [&](int v) {
-            const point_range live = p_.nodes[at(v)].live;
-            double weight = scale * (sum[at(live.last)] - sum[at(live.first)]);
+            const point_range live = p_.nodes[to_size(v)].live;
+            double weight = scale * (sum[to_size(live.last)] - sum[to_size(live.first)]);
             for (const auto& [point, price] : raised) {
                 weight += live.first <= point && point < live.last ? price : 0;
             }
@@ -80,15 +80,15 @@ TESSERA_INLINE std::int64_t improver::step(const std::vector<double>& sum, doubl
         });
         std::vector<std::pair<int, int>> changed;
         const auto take = [&](int v) {
-            if (choice_[at(v)] != now_.choice(v)) {
+            if (choice_[to_size(v)] != now_.choice(v)) {
                 changed.emplace_back(v, now_.choice(v));
-                now_.set(v, choice_[at(v)]);
+                now_.set(v, choice_[to_size(v)]);
             }
         };
         for (const int v : part_solver_.free_nodes()) {
             take(v);
             for (const int t : part_solver_.below(v)) {
-                take(g_.trees[at(t)].node);
+                take(g_.trees[to_size(t)].node);
             }
         }
         if (!(before < now_.now())) {
@@ -98,7 +98,7 @@ TESSERA_INLINE std::int64_t improver::step(const std::vector<double>& sum, doubl
         const int point = over ? now_.used().most_at() : -1;
         for (std::size_t i = changed.size(); i-- > 0;) {
             now_.set(changed[i].first, changed[i].second);
-            choice_[at(changed[i].first)] = changed[i].second;
+            choice_[to_size(changed[i].first)] = changed[i].second;
         }
         if (!over) {
             return work; // costs more

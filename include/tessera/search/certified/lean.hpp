@@ -38,7 +38,7 @@ std::vector<choice_t> cheapest_at(const Problem& costs, const std::vector<std::v
     additive_problem priced;
     std::vector<choice_t> start;
     for (int v = 0; v < costs.nodes(); ++v) {
-        const std::vector<std::int64_t>& used = usages[at(v)];
+        const std::vector<std::int64_t>& used = usages[to_size(v)];
         std::vector<cost_t> unary = costs.unary(v);
         for (std::size_t c = 0; c < unary.size(); ++c) {
             unary[c] = add_costs(unary[c],
@@ -59,7 +59,7 @@ template <class Problem>
 std::vector<choice_t> choice_of(const graph_view& g, const Problem& problem, int devices, baseline which) {
     std::vector<choice_t> choice;
     for (int op = 0; op < g.op_count; ++op) {
-        const std::vector<configuration>& offered = problem.configurations[at(op)];
+        const std::vector<configuration>& offered = problem.configurations[to_size(op)];
         const auto found = std::find(offered.begin(), offered.end(), baseline_configuration(g, op, devices, which));
         if (found == offered.end()) {
             return {};

@@ -21,7 +21,7 @@ TESSERA_INLINE const lean_strategy* lean_strategies::cheapest_that_fits(const cl
         bool fits = true;
         for (int d = 0; d < on.devices(); ++d) {
             const index_t has = on.class_of(d).memory_bytes;
-            fits = fits && (has <= 0 || x.bytes[detail::at(d)] <= has);
+            fits = fits && (has <= 0 || x.bytes[to_size(d)] <= has);
         }
         best = fits && (best == nullptr || x.cost < best->cost) ? &x : best;
     }

@@ -16,9 +16,9 @@ public:
     neighbourhood(const reduced_problem& p, const split_graph& g);
 
     /// The node of the core on whose trees a node is; itself for one of the core.
-    int root(int node) const { return g_.tree_of[at(node)] < 0 ? node : root_[at(node)]; }
+    int root(int node) const { return g_.tree_of[to_size(node)] < 0 ? node : root_[to_size(node)]; }
     /// Nodes of the trees that hang on a node of the core, as places in split_graph::trees.
-    const std::vector<int>& below(int core_node) const { return below_[at(core_node)]; }
+    const std::vector<int>& below(int core_node) const { return below_[to_size(core_node)]; }
 
     /// Frees these nodes of the core, as many as tables of at most so many cells allow; nodes are removed by smallest
     /// table.
@@ -33,14 +33,14 @@ public:
     void solve(std::vector<int>& choice, const Weight& weight) {
         for (const int v : free_) {
             lift(v, weight);
-            double* mine = &unary_[g_.first[at(v)]];
-            const std::size_t count = g_.costs[at(v)].size();
-            for (const int l : g_.links_of[at(v)]) {
-                const split_graph::link& k = g_.links[at(l)];
+            double* mine = &unary_[g_.first[to_size(v)]];
+            const std::size_t count = g_.costs[to_size(v)].size();
+            for (const int l : g_.links_of[to_size(v)]) {
+                const split_graph::link& k = g_.links[to_size(l)];
                 const int other = k.from == v ? k.to : k.from;
-                if (place_[at(other)] < 0) { // stands still
+                if (place_[to_size(other)] < 0) { // stands still
                     const double* row =
-                        (k.from == v ? k.columns.data() : k.rows.data()) + at(choice[at(other)]) * count;
+                        (k.from == v ? k.columns.data() : k.rows.data()) + to_size(choice[to_size(other)]) * count;
                     for (std::size_t c = 0; c < count; ++c) {
                         mine[c] += row[c];
                     }
@@ -51,7 +51,7 @@ public:
             eliminate(s);
         }
         for (std::size_t s = steps_.size(); s-- > 0;) {
-            choice[at(steps_[s].node)] = cheapest(steps_[s], choice);
+            choice[to_size(steps_[s].node)] = cheapest(steps_[s], choice);
         }
         for (const int v : free_) {
             drop(v, choice);
@@ -96,12 +96,12 @@ private:
     template <class Weight>
     void lift(int v, const Weight& weight) {
         price(v, weight(v));
-        for (const int t : below_[at(v)]) {
-            price(g_.trees[at(t)].node, weight(g_.trees[at(t)].node));
+        for (const int t : below_[to_size(v)]) {
+            price(g_.trees[to_size(t)].node, weight(g_.trees[to_size(t)].node));
         }
-        for (const int t : below_[at(v)]) {
-            const split_graph::hanging& h = g_.trees[at(t)];
-            g_.lift(h, &unary_[g_.first[at(h.node)]], &unary_[g_.first[at(h.parent)]], line_.data());
+        for (const int t : below_[to_size(v)]) {
+            const split_graph::hanging& h = g_.trees[to_size(t)];
+            g_.lift(h, &unary_[g_.first[to_size(h.node)]], &unary_[g_.first[to_size(h.parent)]], line_.data());
         }
     }
 

@@ -12,10 +12,10 @@ TESSERA_INLINE neighbourhood::neighbourhood(const reduced_problem& p, const spli
     for (std::size_t t = g.trees.size(); t-- > 0;) { // parents before children; turned around below
         const int parent = g.trees[t].parent;
         root_.resize(p.nodes.size(), -1);
-        root_[at(g.trees[t].node)] = g.tree_of[at(parent)] < 0 ? parent : root_[at(parent)];
+        root_[to_size(g.trees[t].node)] = g.tree_of[to_size(parent)] < 0 ? parent : root_[to_size(parent)];
     }
     for (std::size_t t = 0; t < g.trees.size(); ++t) {
-        below_[at(root_[at(g.trees[t].node)])].push_back(static_cast<int>(t));
+        below_[to_size(root_[to_size(g.trees[t].node)])].push_back(static_cast<int>(t));
     }
     unary_.resize(g.first.back());
     line_.resize(g.widest);
@@ -23,7 +23,7 @@ TESSERA_INLINE neighbourhood::neighbourhood(const reduced_problem& p, const spli
 
 TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, double most_cells) {
     for (const int v : free_) {
-        place_[at(v)] = -1;
+        place_[to_size(v)] = -1;
     }
     free_.clear();
     steps_.clear();
@@ -36,14 +36,14 @@ TESSERA_INLINE void neighbourhood::choose(const std::vector<int>& core_nodes, do
 TESSERA_INLINE std::vector<std::vector<int>> neighbourhood::neighbours_of(const std::vector<int>& core_nodes) {
     std::vector<std::vector<int>> near(core_nodes.size());
     for (std::size_t i = 0; i < core_nodes.size(); ++i) {
-        place_[at(core_nodes[i])] = static_cast<int>(i);
+        place_[to_size(core_nodes[i])] = static_cast<int>(i);
     }
     for (std::size_t i = 0; i < core_nodes.size(); ++i) {
-        for (const int l : g_.links_of[at(core_nodes[i])]) {
-            const split_graph::link& k = g_.links[at(l)];
+        for (const int l : g_.links_of[to_size(core_nodes[i])]) {
+            const split_graph::link& k = g_.links[to_size(l)];
             const int other = k.from == core_nodes[i] ? k.to : k.from;
-            if (place_[at(other)] >= 0) {
-                near[i].push_back(place_[at(other)]);
+            if (place_[to_size(other)] >= 0) {
+                near[i].push_back(place_[to_size(other)]);
             }
         }
         std::sort(near[i].begin(), near[i].end());
@@ -54,9 +54,9 @@ TESSERA_INLINE std::vector<std::vector<int>> neighbourhood::neighbours_of(const 
 TESSERA_INLINE void neighbourhood::remove_by_table(const std::vector<int>& core_nodes,
                                                    std::vector<std::vector<int>>& near, double most_cells) {
     const auto cells = [&](int i) {
-        double size = static_cast<double>(g_.costs[at(core_nodes[at(i)])].size());
-        for (const int j : near[at(i)]) {
-            size *= static_cast<double>(g_.costs[at(core_nodes[at(j)])].size());
+        double size = static_cast<double>(g_.costs[to_size(core_nodes[to_size(i)])].size());
+        for (const int j : near[to_size(i)]) {
+            size *= static_cast<double>(g_.costs[to_size(core_nodes[to_size(j)])].size());
         }
         return size;
     };
@@ -64,8 +64,8 @@ TESSERA_INLINE void neighbourhood::remove_by_table(const std::vector<int>& core_
     std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
     std::vector<double> known(core_nodes.size());
     for (int i = 0; i < static_cast<int>(core_nodes.size()); ++i) {
-        known[at(i)] = cells(i);
-        next.push({known[at(i)], i});
+        known[to_size(i)] = cells(i);
+        next.push({known[to_size(i)], i});
     }
     std::vector<char> gone(core_nodes.size(), 0);
     const auto erase = [](std::vector<int>& from, int what) {
@@ -77,26 +77,26 @@ TESSERA_INLINE void neighbourhood::remove_by_table(const std::vector<int>& core_
     while (!next.empty()) {
         const auto [size, i] = next.top();
         next.pop();
-        if (gone[at(i)] != 0 || size != known[at(i)]) {
+        if (gone[to_size(i)] != 0 || size != known[to_size(i)]) {
             continue;
         }
-        gone[at(i)] = 1;
-        const std::vector<int> around = near[at(i)];
+        gone[to_size(i)] = 1;
+        const std::vector<int> around = near[to_size(i)];
         const bool held = size > most_cells;
         for (const int j : around) {
-            erase(near[at(j)], i);
+            erase(near[to_size(j)], i);
             for (const int k : around) {
-                if (!held && k != j && !std::binary_search(near[at(j)].begin(), near[at(j)].end(), k)) {
-                    near[at(j)].insert(std::lower_bound(near[at(j)].begin(), near[at(j)].end(), k), k);
+                if (!held && k != j && !std::binary_search(near[to_size(j)].begin(), near[to_size(j)].end(), k)) {
+                    near[to_size(j)].insert(std::lower_bound(near[to_size(j)].begin(), near[to_size(j)].end(), k), k);
                 }
             }
         }
         for (const int j : around) {
-            known[at(j)] = cells(j);
-            next.push({known[at(j)], j});
+            known[to_size(j)] = cells(j);
+            next.push({known[to_size(j)], j});
         }
         if (!held) {
-            steps_.push_back({core_nodes[at(i)], around, {}, 0});
+            steps_.push_back({core_nodes[to_size(i)], around, {}, 0});
         }
     }
 }
@@ -104,22 +104,22 @@ TESSERA_INLINE void neighbourhood::remove_by_table(const std::vector<int>& core_
 /// The order of the steps, and their scopes by nodes.
 TESSERA_INLINE void neighbourhood::place_steps(const std::vector<int>& core_nodes) {
     for (const int v : core_nodes) {
-        place_[at(v)] = -1;
+        place_[to_size(v)] = -1;
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         free_.push_back(steps_[s].node);
-        place_[at(steps_[s].node)] = static_cast<int>(s);
+        place_[to_size(steps_[s].node)] = static_cast<int>(s);
     }
     // Scopes by nodes: those that are still free, the one that is removed next last, so that its choices vary
     // fastest.
     for (step& s : steps_) {
         std::vector<int> scope;
         for (const int j : s.scope) {
-            if (place_[at(core_nodes[at(j)])] >= 0) {
-                scope.push_back(core_nodes[at(j)]);
+            if (place_[to_size(core_nodes[to_size(j)])] >= 0) {
+                scope.push_back(core_nodes[to_size(j)]);
             }
         }
-        std::sort(scope.begin(), scope.end(), [&](int a, int b) { return place_[at(a)] > place_[at(b)]; });
+        std::sort(scope.begin(), scope.end(), [&](int a, int b) { return place_[to_size(a)] > place_[to_size(b)]; });
         s.scope = std::move(scope);
     }
 }
@@ -128,16 +128,16 @@ TESSERA_INLINE void neighbourhood::prepare() {
     work_ = 0;
     std::size_t size = 0;
     for (const int v : free_) {
-        for (const int l : g_.links_of[at(v)]) {
-            const split_graph::link& k = g_.links[at(l)];
+        for (const int l : g_.links_of[to_size(v)]) {
+            const split_graph::link& k = g_.links[to_size(l)];
             const int other = k.from == v ? k.to : k.from;
-            if (place_[at(other)] > place_[at(v)]) { // v is removed first
-                steps_[at(place_[at(v)])].factors.push_back(
+            if (place_[to_size(other)] > place_[to_size(v)]) { // v is removed first
+                steps_[to_size(place_[to_size(v)])].factors.push_back(
                     {{{v, count(other)}, {other, 1}}, k.from == v ? k.rows.data() : k.columns.data(), 0});
             }
         }
-        for (const int t : below_[at(v)]) {
-            work_ += static_cast<std::int64_t>(g_.trees[at(t)].cells.size());
+        for (const int t : below_[to_size(v)]) {
+            work_ += static_cast<std::int64_t>(g_.trees[to_size(t)].cells.size());
         }
     }
     for (step& s : steps_) {
@@ -151,7 +151,7 @@ TESSERA_INLINE void neighbourhood::prepare() {
         size += stride;
         work_ += static_cast<std::int64_t>(stride * count(s.node) * (1 + s.factors.size()));
         if (!s.scope.empty()) { // goes to the one that is removed next
-            steps_[at(place_[at(s.scope.back())])].factors.push_back(std::move(result));
+            steps_[to_size(place_[to_size(s.scope.back())])].factors.push_back(std::move(result));
         }
     }
     made_.resize(std::max(made_.size(), size));
@@ -167,7 +167,7 @@ TESSERA_INLINE std::size_t neighbourhood::stride_of(const factor& f, int node) {
 }
 
 TESSERA_INLINE void neighbourhood::eliminate(const step& s) {
-    const double* unary = &unary_[g_.first[at(s.node)]];
+    const double* unary = &unary_[g_.first[to_size(s.node)]];
     const std::size_t mine = count(s.node), factors = s.factors.size();
     const std::size_t line = s.scope.empty() ? 1 : count(s.scope.back());
     double* out = made_.data() + s.made;
@@ -257,11 +257,11 @@ TESSERA_INLINE int neighbourhood::cheapest(const step& s, const std::vector<int>
     int best = 0;
     double least = HUGE_VAL;
     for (std::size_t a = 0; a < count(s.node); ++a) {
-        double sum = unary_[g_.first[at(s.node)] + a];
+        double sum = unary_[g_.first[to_size(s.node)] + a];
         for (const factor& f : s.factors) {
             std::size_t cell = 0;
             for (const auto& [node, stride] : f.strides) {
-                cell += stride * (node == s.node ? a : at(choice[at(node)]));
+                cell += stride * (node == s.node ? a : to_size(choice[to_size(node)]));
             }
             sum += cells(f)[cell];
         }
@@ -274,18 +274,18 @@ TESSERA_INLINE int neighbourhood::cheapest(const step& s, const std::vector<int>
 }
 
 TESSERA_INLINE void neighbourhood::price(int v, double weight) {
-    double* mine = &unary_[g_.first[at(v)]];
-    const reduced_node& n = p_.nodes[at(v)];
+    double* mine = &unary_[g_.first[to_size(v)]];
+    const reduced_node& n = p_.nodes[to_size(v)];
     for (std::size_t c = 0; c < n.costs.size(); ++c) {
-        mine[c] = g_.costs[at(v)][c] + weight * static_cast<double>(n.usages[c]);
+        mine[c] = g_.costs[to_size(v)][c] + weight * static_cast<double>(n.usages[c]);
     }
 }
 
 TESSERA_INLINE void neighbourhood::drop(int v, std::vector<int>& choice) const {
-    const std::vector<int>& trees = below_[at(v)];
+    const std::vector<int>& trees = below_[to_size(v)];
     for (std::size_t i = trees.size(); i-- > 0;) {
-        const split_graph::hanging& h = g_.trees[at(trees[i])];
-        choice[at(h.node)] = g_.cheapest(h, &unary_[g_.first[at(h.node)]], choice[at(h.parent)]);
+        const split_graph::hanging& h = g_.trees[to_size(trees[i])];
+        choice[to_size(h.node)] = g_.cheapest(h, &unary_[g_.first[to_size(h.node)]], choice[to_size(h.parent)]);
     }
 }
 

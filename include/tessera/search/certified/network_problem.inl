@@ -12,7 +12,7 @@ TESSERA_INLINE choice_problem with_memory(const additive_problem& costs,
     choice_problem p;
     p.limit = limit;
     for (int v = 0; v < costs.nodes(); ++v) {
-        p.add_node(costs.unary(v), usages[detail::at(v)], {0, 1});
+        p.add_node(costs.unary(v), usages[to_size(v)], {0, 1});
     }
     for (int e = 0; e < costs.edges(); ++e) {
         p.add_edge(costs.edge(e).from, costs.edge(e).to, costs.table(e));

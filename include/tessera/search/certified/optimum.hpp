@@ -43,7 +43,7 @@ std::vector<std::vector<std::int64_t>> most_resident(const graph_view& g, const 
     for (int op = 0; op < g.op_count; ++op) {
         const description d = g.describe(op);
         all.emplace_back();
-        for (const configuration& c : problem.configurations[at(op)]) {
+        for (const configuration& c : problem.configurations[to_size(op)]) {
             all.back().push_back(held.most(g, op, d, c, problem.pool.data()));
         }
     }

@@ -46,7 +46,7 @@ struct reduced_problem {
     std::vector<choice_t> expand(const Choice& choice) const {
         std::vector<choice_t> all = decided;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-            all[at(nodes[i].origin)] = nodes[i].choices[static_cast<std::size_t>(choice[i])];
+            all[to_size(nodes[i].origin)] = nodes[i].choices[to_size(choice[i])];
         }
         return all;
     }

@@ -16,10 +16,10 @@ TESSERA_INLINE reducer::reducer(const choice_problem& p) : p_(p) {
         }
     }
     merge_edges();
-    around_.resize(at(p.nodes()));
+    around_.resize(to_size(p.nodes()));
     for (std::size_t e = 0; e < edges_.size(); ++e) {
-        around_[at(edges_[e].from)].push_back(e);
-        around_[at(edges_[e].to)].push_back(e);
+        around_[to_size(edges_[e].from)].push_back(e);
+        around_[to_size(edges_[e].to)].push_back(e);
     }
 }
 
@@ -46,7 +46,7 @@ TESSERA_INLINE void reducer::merge_edges() {
             continue;
         }
         reduced_edge& other = edges_[place->second];
-        const std::size_t rows = kept_[at(ends.from)].size(), columns = kept_[at(ends.to)].size();
+        const std::size_t rows = kept_[to_size(ends.from)].size(), columns = kept_[to_size(ends.to)].size();
         for (std::size_t a = 0; a < rows; ++a) {
             for (std::size_t b = 0; b < columns; ++b) {
                 std::int64_t& cell = other.cells[other.from == ends.from ? a * columns + b : b * rows + a];
@@ -57,7 +57,8 @@ TESSERA_INLINE void reducer::merge_edges() {
 }
 
 TESSERA_INLINE std::int64_t reducer::cell(const reduced_edge& e, int node, std::size_t mine, std::size_t other) const {
-    return e.cells[node == e.from ? mine * kept_[at(e.to)].size() + other : other * kept_[at(e.to)].size() + mine];
+    return e.cells[node == e.from ? mine * kept_[to_size(e.to)].size() + other
+                                  : other * kept_[to_size(e.to)].size() + mine];
 }
 
 TESSERA_INLINE void reducer::make_consistent() {
@@ -69,23 +70,23 @@ TESSERA_INLINE void reducer::make_consistent() {
     while (!waiting.empty()) {
         const int v = waiting.back();
         waiting.pop_back();
-        waits[at(v)] = 0;
-        for (const std::size_t e : around_[at(v)]) { // what does v's choice leave to its neighbour?
+        waits[to_size(v)] = 0;
+        for (const std::size_t e : around_[to_size(v)]) { // what does v's choice leave to its neighbour?
             const int u = other_end(edges_[e], v);
             bool changed = false;
-            for (std::size_t c = 0; c < kept_[at(u)].size(); ++c) {
-                if (kept_[at(u)][c] != 0 && !has_partner(edges_[e], u, c, v)) {
-                    kept_[at(u)][c] = 0;
+            for (std::size_t c = 0; c < kept_[to_size(u)].size(); ++c) {
+                if (kept_[to_size(u)][c] != 0 && !has_partner(edges_[e], u, c, v)) {
+                    kept_[to_size(u)][c] = 0;
                     ++result_.forbidden_choices;
                     changed = true;
                 }
             }
-            if (changed && waits[at(u)] == 0) {
-                waits[at(u)] = 1;
+            if (changed && waits[to_size(u)] == 0) {
+                waits[to_size(u)] = 1;
                 waiting.push_back(u);
             }
         }
-        if (std::find(kept_[at(v)].begin(), kept_[at(v)].end(), 1) == kept_[at(v)].end()) {
+        if (std::find(kept_[to_size(v)].begin(), kept_[to_size(v)].end(), 1) == kept_[to_size(v)].end()) {
             result_.possible = false;
             return;
         }
@@ -93,8 +94,8 @@ TESSERA_INLINE void reducer::make_consistent() {
 }
 
 TESSERA_INLINE bool reducer::has_partner(const reduced_edge& e, int node, std::size_t choice, int other) const {
-    for (std::size_t d = 0; d < kept_[at(other)].size(); ++d) {
-        if (kept_[at(other)][d] != 0 && cell(e, node, choice, d) < forbidden) {
+    for (std::size_t d = 0; d < kept_[to_size(other)].size(); ++d) {
+        if (kept_[to_size(other)][d] != 0 && cell(e, node, choice, d) < forbidden) {
             return true;
         }
     }
@@ -105,13 +106,13 @@ TESSERA_INLINE bool reducer::dominates(int v, std::size_t better, std::size_t wo
     if (!p_.live(v).is_empty() && p_.usages(v)[better] > p_.usages(v)[worse]) {
         return false;
     }
-    std::int64_t saved = costs_[at(v)][worse] - costs_[at(v)][better];
-    for (const std::size_t i : around_[at(v)]) {
+    std::int64_t saved = costs_[to_size(v)][worse] - costs_[to_size(v)][better];
+    for (const std::size_t i : around_[to_size(v)]) {
         const reduced_edge& e = edges_[i];
         const int u = other_end(e, v);
         std::int64_t least = INT64_MAX;
-        for (std::size_t d = 0; d < kept_[at(u)].size(); ++d) {
-            if (kept_[at(u)][d] == 0 || cell(e, v, worse, d) >= forbidden) {
+        for (std::size_t d = 0; d < kept_[to_size(u)].size(); ++d) {
+            if (kept_[to_size(u)][d] == 0 || cell(e, v, worse, d) >= forbidden) {
                 continue;
             }
             const std::int64_t there = cell(e, v, better, d);
@@ -127,16 +128,16 @@ TESSERA_INLINE bool reducer::dominates(int v, std::size_t better, std::size_t wo
 
 TESSERA_INLINE std::int64_t reducer::work_of(int v) const {
     std::size_t neighbours = 1;
-    for (const std::size_t e : around_[at(v)]) {
-        neighbours += kept_[at(other_end(edges_[e], v))].size();
+    for (const std::size_t e : around_[to_size(v)]) {
+        neighbours += kept_[to_size(other_end(edges_[e], v))].size();
     }
-    return static_cast<std::int64_t>(neighbours * kept_[at(v)].size() * kept_[at(v)].size());
+    return static_cast<std::int64_t>(neighbours * kept_[to_size(v)].size() * kept_[to_size(v)].size());
 }
 
 TESSERA_INLINE bool reducer::strike_dominated() {
     bool any = false;
     for (int v = 0; v < p_.nodes(); ++v) {
-        std::vector<char>& kept = kept_[at(v)];
+        std::vector<char>& kept = kept_[to_size(v)];
         if (work_of(v) > most_dominance_work) {
             continue;
         }
@@ -160,23 +161,23 @@ TESSERA_INLINE void reducer::build() {
     result_.decided.resize(kept_.size());
     std::vector<live_range> ranges;
     for (int v = 0; v < p_.nodes(); ++v) {
-        result_.decided[at(v)] = static_cast<choice_t>(left[at(v)][0]);
+        result_.decided[to_size(v)] = static_cast<choice_t>(left[to_size(v)][0]);
         bool uses = false;
-        for (const std::size_t c : left[at(v)]) {
+        for (const std::size_t c : left[to_size(v)]) {
             uses = uses || p_.usages(v)[c] > 0;
         }
         ranges.push_back(uses && p_.limit != no_limit ? p_.live(v) : live_range{});
-        if (left[at(v)].size() > 1) {
-            number[at(v)] = static_cast<int>(result_.nodes.size());
+        if (left[to_size(v)].size() > 1) {
+            number[to_size(v)] = static_cast<int>(result_.nodes.size());
             reduced_node n{v, {}, {}, {}, {}};
-            for (const std::size_t c : left[at(v)]) {
+            for (const std::size_t c : left[to_size(v)]) {
                 n.choices.push_back(static_cast<choice_t>(c));
-                n.costs.push_back(costs_[at(v)][c]);
+                n.costs.push_back(costs_[to_size(v)][c]);
                 n.usages.push_back(p_.usages(v)[c]);
             }
             result_.nodes.push_back(std::move(n));
         } else {
-            result_.constant = add_costs(result_.constant, costs_[at(v)][left[at(v)][0]]);
+            result_.constant = add_costs(result_.constant, costs_[to_size(v)][left[to_size(v)][0]]);
         }
     }
     for (const reduced_edge& e : edges_) {
@@ -199,8 +200,8 @@ TESSERA_INLINE std::vector<std::vector<std::size_t>> reducer::choices_left() con
 
 TESSERA_INLINE void reducer::build_edge(const reduced_edge& e, const std::vector<std::vector<std::size_t>>& left,
                                         const std::vector<int>& number) {
-    const std::vector<std::size_t>& rows = left[at(e.from)];
-    const std::vector<std::size_t>& columns = left[at(e.to)];
+    const std::vector<std::size_t>& rows = left[to_size(e.from)];
+    const std::vector<std::size_t>& columns = left[to_size(e.to)];
     const auto cost = [&](std::size_t a, std::size_t b) { return cell(e, e.from, rows[a], columns[b]); };
     bool separable = true;
     for (std::size_t a = 0; a < rows.size() && separable; ++a) {
@@ -210,7 +211,7 @@ TESSERA_INLINE void reducer::build_edge(const reduced_edge& e, const std::vector
         }
     }
     if (!separable) {
-        reduced_edge made{number[at(e.from)], number[at(e.to)], {}};
+        reduced_edge made{number[to_size(e.from)], number[to_size(e.to)], {}};
         for (std::size_t a = 0; a < rows.size(); ++a) {
             for (std::size_t b = 0; b < columns.size(); ++b) {
                 made.cells.push_back(cost(a, b));
@@ -222,43 +223,43 @@ TESSERA_INLINE void reducer::build_edge(const reduced_edge& e, const std::vector
     ++result_.separable_edges;
     result_.constant = add_costs(result_.constant, cost(0, 0));
     for (std::size_t a = 0; a < rows.size() && rows.size() > 1; ++a) {
-        result_.nodes[at(number[at(e.from)])].costs[a] += cost(a, 0) - cost(0, 0);
+        result_.nodes[to_size(number[to_size(e.from)])].costs[a] += cost(a, 0) - cost(0, 0);
     }
     for (std::size_t b = 0; b < columns.size() && columns.size() > 1; ++b) {
-        result_.nodes[at(number[at(e.to)])].costs[b] += cost(0, b) - cost(0, 0);
+        result_.nodes[to_size(number[to_size(e.to)])].costs[b] += cost(0, b) - cost(0, 0);
     }
 }
 
 TESSERA_INLINE void reducer::build_points(const live_points& points, const std::vector<std::vector<std::size_t>>& left,
                                           const std::vector<int>& number) {
-    std::vector<std::int64_t> least(at(points.count()) + 1, 0), most = least;
+    std::vector<std::int64_t> least(to_size(points.count()) + 1, 0), most = least;
     const auto add = [&](std::vector<std::int64_t>& to, point_range r, std::int64_t what) {
-        to[at(r.first)] += what;
-        to[at(r.last)] -= what;
+        to[to_size(r.first)] += what;
+        to[to_size(r.last)] -= what;
     };
     for (int v = 0; v < p_.nodes(); ++v) {
-        const point_range r = points.of_nodes[at(v)];
+        const point_range r = points.of_nodes[to_size(v)];
         std::int64_t largest = 0;
-        for (const std::size_t c : left[at(v)]) {
+        for (const std::size_t c : left[to_size(v)]) {
             largest = std::max(largest, p_.usages(v)[c]);
         }
         add(most, r, r.is_empty() ? 0 : largest);
-        add(least, r, r.is_empty() || number[at(v)] >= 0 ? 0 : p_.usages(v)[left[at(v)][0]]);
+        add(least, r, r.is_empty() || number[to_size(v)] >= 0 ? 0 : p_.usages(v)[left[to_size(v)][0]]);
     }
-    std::vector<int> place(at(points.count()) + 1, 0); // of each point among those that are kept
+    std::vector<int> place(to_size(points.count()) + 1, 0); // of each point among those that are kept
     std::int64_t sum = 0, fixed = 0;
     for (int t = 0; t < points.count(); ++t) {
-        sum += most[at(t)];
-        fixed += least[at(t)];
-        place[at(t) + 1] = place[at(t)] + (sum > p_.limit ? 1 : 0);
+        sum += most[to_size(t)];
+        fixed += least[to_size(t)];
+        place[to_size(t) + 1] = place[to_size(t)] + (sum > p_.limit ? 1 : 0);
         if (sum > p_.limit) {
             result_.base.push_back(fixed);
         }
     }
     result_.points = place.back();
     for (reduced_node& n : result_.nodes) {
-        const point_range r = points.of_nodes[at(n.origin)];
-        n.live = {place[at(r.first)], place[at(r.last)]};
+        const point_range r = points.of_nodes[to_size(n.origin)];
+        n.live = {place[to_size(r.first)], place[to_size(r.last)]};
     }
 }
 

@@ -34,7 +34,7 @@ struct split_graph {
     double all = 0;                         ///< what costs of all nodes and edges differ by, at most
     double high = 0; ///< what stands for `forbidden`: more than any allowed choice of all costs, or 2^47
 
-    std::size_t count(int node) const { return costs[at(node)].size(); }
+    std::size_t count(int node) const { return costs[to_size(node)].size(); }
 
     /// Adds to the costs of the parent's choices what the node costs at least with each. `row` has room for the widest
     /// node.

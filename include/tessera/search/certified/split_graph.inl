@@ -20,7 +20,7 @@ TESSERA_INLINE void split_graph::lift(const hanging& h, const double* node, doub
 
 TESSERA_INLINE int split_graph::cheapest(const hanging& h, const double* node, int parent_choice) const {
     const std::size_t others = count(h.parent);
-    const double* cells = &h.cells[at(parent_choice)];
+    const double* cells = &h.cells[to_size(parent_choice)];
     std::size_t best = 0;
     for (std::size_t a = 1; a < count(h.node); ++a) {
         best = node[a] + cells[a * others] < node[best] + cells[best * others] ? a : best;
@@ -98,7 +98,7 @@ TESSERA_INLINE void split_graph_maker::hang_leaves() {
     }
     for (std::size_t next = 0; next < leaves.size(); ++next) {
         const int v = leaves[next];
-        if (degree[at(v)] != 1) {
+        if (degree[to_size(v)] != 1) {
             continue; // its only neighbour went first: a root
         }
         for (const int e : edges_of[at(v)]) {

@@ -26,7 +26,9 @@ public:
 
 private:
     void apply(int i, std::int64_t what);
-    void pull(int i) { most_[at(i)] = std::max(most_[at(2 * i)], most_[at(2 * i + 1)]) + added_[at(i)]; }
+    void pull(int i) {
+        most_[to_size(i)] = std::max(most_[to_size(2 * i)], most_[to_size(2 * i + 1)]) + added_[to_size(i)];
+    }
 
     int leaves_ = 1;
     int points_ = 0;

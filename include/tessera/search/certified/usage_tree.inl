@@ -11,8 +11,8 @@ TESSERA_INLINE usage_tree::usage_tree(const std::vector<std::int64_t>& sums) : p
     while (leaves_ < points_) {
         leaves_ *= 2;
     }
-    most_.assign(at(2 * leaves_), INT64_MIN / 2); // of places beside the points, which no sum reaches
-    added_.assign(at(2 * leaves_), 0);
+    most_.assign(to_size(2 * leaves_), INT64_MIN / 2); // of places beside the points, which no sum reaches
+    added_.assign(to_size(2 * leaves_), 0);
     std::copy(sums.begin(), sums.end(), most_.begin() + leaves_);
     for (int i = leaves_ - 1; i > 0; --i) {
         pull(i);
@@ -44,14 +44,14 @@ TESSERA_INLINE void usage_tree::add(point_range r, std::int64_t what) {
 TESSERA_INLINE int usage_tree::most_at() const {
     int i = 1;
     while (i < leaves_) {
-        i = most_[at(2 * i)] >= most_[at(2 * i + 1)] ? 2 * i : 2 * i + 1;
+        i = most_[to_size(2 * i)] >= most_[to_size(2 * i + 1)] ? 2 * i : 2 * i + 1;
     }
     return i - leaves_;
 }
 
 TESSERA_INLINE void usage_tree::apply(int i, std::int64_t what) {
-    most_[at(i)] += what;
-    added_[at(i)] += what;
+    most_[to_size(i)] += what;
+    added_[to_size(i)] += what;
 }
 
 } // namespace tessera::search::detail

@@ -61,16 +61,16 @@ TESSERA_INLINE device_graph renumbered(const device_graph& g, const std::vector<
         now[i] = static_cast<int>(i);
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
-        const int old = place[static_cast<std::size_t>(order[i])];
-        now[static_cast<std::size_t>(old)] = place[i];
-        r.components[static_cast<std::size_t>(place[i])] = g.components[static_cast<std::size_t>(old)];
+        const int old = place[to_size(order[i])];
+        now[to_size(old)] = place[i];
+        r.components[to_size(place[i])] = g.components[to_size(old)];
     }
     for (component& c : r.components) {
-        c.inside = c.inside < 0 ? -1 : now[static_cast<std::size_t>(c.inside)];
+        c.inside = c.inside < 0 ? -1 : now[to_size(c.inside)];
     }
     for (link& l : r.links) {
-        l.from = now[static_cast<std::size_t>(l.from)];
-        l.to = now[static_cast<std::size_t>(l.to)];
+        l.from = now[to_size(l.from)];
+        l.to = now[to_size(l.to)];
     }
     return r;
 }
@@ -79,17 +79,17 @@ TESSERA_INLINE strategy in_old_numbers(const graph_view& g, const strategy& s, c
     strategy r = s;
     r.pool.clear();
     if (s.parameters_on >= 0) {
-        r.parameters_on = order[static_cast<std::size_t>(s.parameters_on)];
+        r.parameters_on = order[to_size(s.parameters_on)];
     }
     for (int op = 0; op < g.op_count; ++op) {
-        const configuration& c = s.ops[static_cast<std::size_t>(op)];
+        const configuration& c = s.ops[to_size(op)];
         const description d = g.describe(op);
         change x = change_of(s, op); // with its cut points
-        const std::size_t cuts = x.what.devices >= 0 ? static_cast<std::size_t>(x.what.devices) : x.pool.size();
+        const std::size_t cuts = x.what.devices >= 0 ? to_size(x.what.devices) : x.pool.size();
         x.pool.resize(cuts);
         x.what.devices = static_cast<int>(cuts);
         for (int i = 0; i < c.shards(); ++i) {
-            x.pool.push_back(order[static_cast<std::size_t>(shard_at(c, s.pool.data(), d, i).device)]);
+            x.pool.push_back(order[to_size(shard_at(c, s.pool.data(), d, i).device)]);
         }
         apply(r, x);
     }
@@ -100,7 +100,7 @@ TESSERA_INLINE strategy repeated(const graph_view& g, int devices, const strateg
     strategy s = part;
     s.pool.clear();
     for (int op = 0; op < g.op_count; ++op) {
-        const configuration& from = part.ops[static_cast<std::size_t>(op)];
+        const configuration& from = part.ops[to_size(op)];
         const description d = g.describe(op);
         const int l = d.find_loop(loop_name::sample);
         configuration c = from;
@@ -122,12 +122,11 @@ TESSERA_INLINE strategy repeated(const graph_view& g, int devices, const strateg
                 image = image * from.degree[k] + (samples ? x.index[k] % from.degree[k] : x.index[k]);
             }
             image = (image * from.partial + x.summand) * from.replicate + x.replica;
-            const int first = from.devices >= 0
-                                  ? static_cast<int>(part.pool[static_cast<std::size_t>(from.devices + image)])
-                                  : from.start + from.stride * image;
+            const int first = from.devices >= 0 ? static_cast<int>(part.pool[to_size(from.devices + image)])
+                                                : from.start + from.stride * image;
             where.push_back(first + copy * devices);
         }
-        s.ops[static_cast<std::size_t>(op)] = c;
+        s.ops[to_size(op)] = c;
         s.place(op, where);
     }
     return s;

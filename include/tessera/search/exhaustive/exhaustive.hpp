@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/search/optcnn/additive_problem.hpp"
 
 namespace tessera::search {
@@ -57,7 +58,7 @@ template <class Choice>
 constexpr cost_t cost_at_level(const level& at, const back_edge* edges, const Choice& choice, int c) {
     cost_t sum = at.unary[c];
     for (int e = at.first_edge; e < at.last_edge; ++e) {
-        const int earlier = choice[detail::at(edges[e].earlier)];
+        const int earlier = choice[to_size(edges[e].earlier)];
         sum = add_costs(sum, edges[e].table[earlier * edges[e].earlier_stride + c * edges[e].later_stride]);
     }
     return sum;
@@ -95,12 +96,12 @@ constexpr void go_greedy(const level* levels, const back_edge* edges, int depth,
             }
         }
         s.visited += here.configurations;
-        s.found[at(s.depth)] = best_at;
-        s.partial[at(s.depth + 1)] = add_costs(s.partial[at(s.depth)], best);
+        s.found[to_size(s.depth)] = best_at;
+        s.partial[to_size(s.depth + 1)] = add_costs(s.partial[to_size(s.depth)], best);
         ++s.depth;
     }
     if (s.depth == depth) {
-        s.found_cost = s.partial[at(depth)];
+        s.found_cost = s.partial[to_size(depth)];
         s.limit = s.found_cost < forbidden ? s.found_cost + 1 : forbidden;
         s.depth = 0;
         s.done = depth == 0;
@@ -116,9 +117,9 @@ constexpr void go_depth_first(const level* levels, const back_edge* edges, int d
     }
     while (!s.greedy && !s.done) {
         const int d = s.depth;
-        const int c = s.pending[at(d)];
+        const int c = s.pending[to_size(d)];
         if (c == levels[d].configurations) {
-            s.pending[at(d)] = 0;
+            s.pending[to_size(d)] = 0;
             s.done = d == 0;
             --s.depth;
             continue;
@@ -126,22 +127,22 @@ constexpr void go_depth_first(const level* levels, const back_edge* edges, int d
         if (s.visited >= limit) {
             break;
         }
-        s.pending[at(d)] = static_cast<choice_t>(c + 1);
+        s.pending[to_size(d)] = static_cast<choice_t>(c + 1);
         ++s.visited;
-        const cost_t sum = add_costs(s.partial[at(d)], cost_at_level(levels[d], edges, s.choice, c));
+        const cost_t sum = add_costs(s.partial[to_size(d)], cost_at_level(levels[d], edges, s.choice, c));
         if (add_costs(sum, levels[d + 1].bound) >= s.limit) {
             continue;
         }
-        s.choice[at(d)] = static_cast<choice_t>(c);
+        s.choice[to_size(d)] = static_cast<choice_t>(c);
         if (d + 1 < depth) {
-            s.partial[at(d + 1)] = sum;
+            s.partial[to_size(d + 1)] = sum;
             ++s.depth;
             continue;
         }
         s.limit = sum;
         s.found_cost = sum;
         for (int k = 0; k < depth; ++k) {
-            s.found[at(k)] = s.choice[at(k)];
+            s.found[to_size(k)] = s.choice[to_size(k)];
         }
     }
 }
@@ -168,24 +169,24 @@ struct live_edge {
 /// that only programs that search at run time pay for compiling it.
 template <class Nodes, class Edges>
 level_list make_levels(const Nodes& nodes, const Edges& edges, int node_count) {
-    std::vector<int> level_of(at(node_count), -1);
+    std::vector<int> level_of(to_size(node_count), -1);
     for (std::size_t d = 0; d < nodes.size(); ++d) {
-        level_of[at(nodes[d].node)] = static_cast<int>(d);
+        level_of[to_size(nodes[d].node)] = static_cast<int>(d);
     }
     std::vector<std::vector<back_edge>> back(nodes.size());
     for (const live_edge& e : edges) {
-        const int from = level_of[at(e.from)];
-        const int to = level_of[at(e.to)];
+        const int from = level_of[to_size(e.from)];
+        const int to = level_of[to_size(e.to)];
         if (from < 0 || to < 0) {
             continue;
         }
-        const int rows = nodes[at(from)].configurations;
-        const int columns = nodes[at(to)].configurations;
+        const int rows = nodes[to_size(from)].configurations;
+        const int columns = nodes[to_size(to)].configurations;
         const cost_t least = least_of(e.table, rows * columns);
         if (from < to) {
-            back[at(to)].push_back({e.table, from, columns, 1, least});
+            back[to_size(to)].push_back({e.table, from, columns, 1, least});
         } else {
-            back[at(from)].push_back({e.table, to, 1, columns, least});
+            back[to_size(from)].push_back({e.table, to, 1, columns, least});
         }
     }
     level_list list;
@@ -246,7 +247,7 @@ exhaustive_solution brute_force(const Problem& problem) {
     exhaustive_solution best;
     best.cost = forbidden;
     best.state = status::infeasible;
-    std::vector<choice_t> choice(detail::at(problem.nodes()), 0);
+    std::vector<choice_t> choice(to_size(problem.nodes()), 0);
     int turned = 0;
     while (turned < problem.nodes() || best.visited == 0) {
         ++best.visited;
@@ -259,10 +260,10 @@ exhaustive_solution brute_force(const Problem& problem) {
         // The last node turns fastest, as in the depth-first search.
         for (turned = 0; turned < problem.nodes(); ++turned) {
             const int v = problem.nodes() - 1 - turned;
-            if (++choice[detail::at(v)] < problem.configurations(v)) {
+            if (++choice[to_size(v)] < problem.configurations(v)) {
                 break;
             }
-            choice[detail::at(v)] = 0;
+            choice[to_size(v)] = 0;
         }
     }
     return best;

@@ -20,8 +20,8 @@ TESSERA_INLINE void differing_fields::add(bool differs, const char* what) {
 namespace tessera::search::detail {
 
 TESSERA_INLINE operator_difference compare(const description& d, const strategy& a, const strategy& b, int op) {
-    const configuration& x = a.ops[static_cast<std::size_t>(op)];
-    const configuration& y = b.ops[static_cast<std::size_t>(op)];
+    const configuration& x = a.ops[to_size(op)];
+    const configuration& y = b.ops[to_size(op)];
     operator_difference r;
     r.op = op;
     for (int l = 0; l < d.loops.size(); ++l) {

@@ -27,7 +27,7 @@ TESSERA_INLINE index_t step_pricer::with(int op, const alternative& a) {
         return step;
     }
     strategy changed = s_;
-    changed.ops[static_cast<std::size_t>(op)] = a.what;
+    changed.ops[to_size(op)] = a.what;
     changed.place(op, a.devices);
     return price(changed);
 }
@@ -39,24 +39,23 @@ TESSERA_INLINE index_t step_pricer::price(const strategy& s) const {
 TESSERA_INLINE std::vector<int> devices_of(const configuration& c, const std::vector<index_t>& pool) {
     std::vector<int> all;
     for (int i = 0; i < c.shards(); ++i) {
-        all.push_back(c.devices >= 0 ? static_cast<int>(pool[static_cast<std::size_t>(c.devices + i)])
-                                     : c.start + c.stride * i);
+        all.push_back(c.devices >= 0 ? static_cast<int>(pool[to_size(c.devices + i)]) : c.start + c.stride * i);
     }
     return all;
 }
 
 TESSERA_INLINE std::vector<int> room_of(const strategy& s, int op, int devices) {
-    std::vector<char> used(static_cast<std::size_t>(devices), s.schedule.stages == 0 ? 1 : 0);
+    std::vector<char> used(to_size(devices), s.schedule.stages == 0 ? 1 : 0);
     for (const configuration& c : s.ops) {
-        if (c.stage == s.ops[static_cast<std::size_t>(op)].stage) {
+        if (c.stage == s.ops[to_size(op)].stage) {
             for (const int d : devices_of(c, s.pool)) {
-                used[static_cast<std::size_t>(d)] = 1;
+                used[to_size(d)] = 1;
             }
         }
     }
     std::vector<int> room;
     for (int d = 0; d < devices; ++d) {
-        if (used[static_cast<std::size_t>(d)] != 0) {
+        if (used[to_size(d)] != 0) {
             room.push_back(d);
         }
     }
@@ -65,7 +64,7 @@ TESSERA_INLINE std::vector<int> room_of(const strategy& s, int op, int devices) 
 
 TESSERA_INLINE void add_model_costs(const graph_view& g, const strategy& s, int op, const machine& on, alternative& a) {
     strategy changed = s;
-    changed.ops[static_cast<std::size_t>(op)] = a.what;
+    changed.ops[to_size(op)] = a.what;
     changed.place(op, a.devices);
     const strategy_view v = changed.view();
     const cost::op_model m = cost::model_of(g, op);
@@ -108,7 +107,7 @@ TESSERA_INLINE explanation explain(const graph_view& g, const cluster& on, const
     }
     std::sort(e.moves.begin(), e.moves.end(), [](const movement& a, const movement& b) { return a.bytes > b.bytes; });
 
-    const configuration& mine = s.ops[static_cast<std::size_t>(op)];
+    const configuration& mine = s.ops[to_size(op)];
     alternative now;
     now.what = mine;
     now.devices = detail::devices_of(mine, s.pool);
@@ -136,7 +135,7 @@ TESSERA_INLINE explanation explain(const graph_view& g, const cluster& on, const
                 known = known || same;
             }
             strategy changed = s;
-            changed.ops[static_cast<std::size_t>(op)] = a.what;
+            changed.ops[to_size(op)] = a.what;
             changed.place(op, a.devices);
             if (!known && !check_strategy(g, changed.view(), on.devices())) {
                 e.alternatives.push_back(a);

@@ -100,7 +100,7 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const strategy_differenc
     for (const operator_difference& o : d.ops) {
         const description op = g.describe(o.op);
         const auto shown = [&](const strategy& s) {
-            const configuration& c = s.ops[static_cast<std::size_t>(o.op)];
+            const configuration& c = s.ops[to_size(o.op)];
             std::string one = tessera::detail::text_of_splits(op, c, s.pool.data()) + " on " +
                               tessera::detail::text_of_devices(detail::devices_of(c, s.pool));
             one += c.replicate > 1 ? ", " + std::to_string(c.replicate) + " copies" : "";

@@ -36,7 +36,6 @@ public:
     fit_choice choice(std::size_t i) const;
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     bool too_large(const fit_guess& x) const { return limit_ > 0 && x.bytes > limit_; }
 
     template <class Key>

@@ -71,7 +71,7 @@ TESSERA_INLINE std::vector<std::vector<int>> fit_candidates::cuts_of(const fit_c
     const int each = stages / order.workers * (order.mirrors() ? 2 : 1); // stages of a worker
     std::vector<schedule::stage_room> rooms;
     for (int s = 0; s < stages; ++s) {
-        const int flight = order.again == schedule::rematerialize::none ? in_flight[at(home[at(s)])] : 1;
+        const int flight = order.again == schedule::rematerialize::none ? in_flight[to_size(home[to_size(s)])] : 1;
         rooms.push_back({limit_ / each, std::max(1, flight * (order.mirrors() ? 2 : 1) / each), 1, 1});
     }
     const std::vector<schedule::operator_load> loads = estimate_.loads_of(x);
@@ -89,27 +89,26 @@ TESSERA_INLINE std::vector<std::vector<int>> fit_candidates::cuts_of(const fit_c
 }
 
 TESSERA_INLINE bool fills_all(const std::vector<int>& stage, int stages) {
-    std::vector<char> filled(static_cast<std::size_t>(stages), 0);
+    std::vector<char> filled(to_size(stages), 0);
     int count = 0;
     for (const int s : stage) {
-        count += filled[static_cast<std::size_t>(s)]++ == 0 ? 1 : 0;
+        count += filled[to_size(s)]++ == 0 ? 1 : 0;
     }
     return count == stages;
 }
 
 TESSERA_INLINE std::vector<fit_choice> neighbours_of(const graph_view& g, const fit_choice& x, const fit_options& o,
                                                      bool serial) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     std::vector<fit_choice> near;
     for (int op = 1; op < g.op_count; ++op) {
-        const int before = x.stage[at(op) - 1];
-        const int own = x.stage[at(op)];
+        const int before = x.stage[to_size(op) - 1];
+        const int own = x.stage[to_size(op)];
         if (before == own) {
             continue;
         }
         for (const bool earlier : {true, false}) {
             fit_choice y = x;
-            y.stage[earlier ? at(op) - 1 : at(op)] = earlier ? own : before;
+            y.stage[earlier ? to_size(op) - 1 : to_size(op)] = earlier ? own : before;
             if (fills_all(y.stage, x.order.stages())) {
                 near.push_back(std::move(y));
             }
@@ -118,8 +117,8 @@ TESSERA_INLINE std::vector<fit_choice> neighbours_of(const graph_view& g, const 
     const std::vector<int> home = fit_estimator::homes_of(x);
     for (std::size_t s = 0; s < x.inside.size(); ++s) {
         for (const baseline inside : o.inside) {
-            if (inside != x.inside[s] && x.widths[at(home[s])] > 1 &&
-                has_samples(g, x.order.micro_batches, x.widths[at(home[s])], inside)) {
+            if (inside != x.inside[s] && x.widths[to_size(home[s])] > 1 &&
+                has_samples(g, x.order.micro_batches, x.widths[to_size(home[s])], inside)) {
                 near.push_back(x);
                 near.back().inside[s] = inside;
             }

@@ -55,7 +55,7 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const fit_choice& x) {
     if (piped) {
         s += ", cut before";
         for (int op = 1; op < g.op_count; ++op) {
-            const auto at = static_cast<std::size_t>(op);
+            const auto at = to_size(op);
             if (x.stage[at] != x.stage[at - 1]) {
                 s.append(1, ' ').append(path_of(g, op));
             }
@@ -74,7 +74,7 @@ TESSERA_INLINE strategy strategy_of(const graph_view& g, const fit_choice& x, co
     } else {
         s = strategy(g);
         for (int op = 0; op < g.op_count; ++op) {
-            configuration& c = s.ops[static_cast<std::size_t>(op)];
+            configuration& c = s.ops[to_size(op)];
             c = baseline_configuration(g, op, x.widths[0], x.inside[0]);
             c.uneven = true;
             c.recompute = x.order.again != schedule::rematerialize::none;

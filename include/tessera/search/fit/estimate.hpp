@@ -55,15 +55,15 @@ public:
     static std::vector<int> homes_of(const fit_choice& x);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     /// The operators' times in every stage.
     std::vector<const operator_estimate*> tables_of(const fit_choice& x);
 
     const detail::policy_traits& traits(const schedule::policy_record* policy, int members);
 
     /// Devices that have the same parameters of a worker, where they are not split ...
-    int copies_of(const fit_choice& x, int worker) const { return x.widths[at(worker)] * (x.order.mirrors() ? 2 : 1); }
+    int copies_of(const fit_choice& x, int worker) const {
+        return x.widths[to_size(worker)] * (x.order.mirrors() ? 2 : 1);
+    }
     /// ... and those of an operator.
     static int shared_by(const operator_estimate& t, int copies) { return std::max(copies, t.parts) / t.parts; }
 

@@ -11,7 +11,7 @@ TESSERA_INLINE std::vector<schedule::operator_load> fit_estimator::loads_of(cons
     std::vector<schedule::operator_load> loads;
     const auto& times = times_(x.order.micro_batches, x.widths[0], x.inside[0]);
     for (int op = 0; op < g_.op_count; ++op) {
-        const operator_estimate& t = times[at(op)];
+        const operator_estimate& t = times[to_size(op)];
         const index_t bytes = times_.parameters(op) / t.parts;
         loads.push_back({t.forward + t.input + t.weight,
                          2 * bytes + o_.lowering.update.state_count() * bytes / shared_by(t, copies_of(x, 0)), t.kept});
@@ -20,10 +20,10 @@ TESSERA_INLINE std::vector<schedule::operator_load> fit_estimator::loads_of(cons
 }
 
 TESSERA_INLINE std::vector<schedule::action_times> fit_estimator::action_times_of(const fit_choice& x) {
-    std::vector<schedule::action_times> actions(at(x.order.stages()), {0, 0, 0, 0, 0});
+    std::vector<schedule::action_times> actions(to_size(x.order.stages()), {0, 0, 0, 0, 0});
     const std::vector<const operator_estimate*> of = tables_of(x);
     for (int op = 0; op < g_.op_count; ++op) {
-        const auto s = at(x.stage[at(op)]);
+        const auto s = to_size(x.stage[to_size(op)]);
         const operator_estimate& t = of[s][op];
         const index_t again = x.order.again == schedule::rematerialize::none ? 0 : t.forward;
         actions[s].forward += t.forward;
@@ -41,10 +41,10 @@ TESSERA_INLINE fit_estimator::computation fit_estimator::computation_of(const fi
     const std::vector<int> home = homes_of(x);
     const std::vector<const operator_estimate*> of = tables_of(x);
     computation c;
-    c.stages.resize(at(order.stages));
+    c.stages.resize(to_size(order.stages));
     for (int op = 0; op < g_.op_count; ++op) {
-        const auto s = at(x.stage[at(op)]);
-        const int width = x.widths[at(home[s])];
+        const auto s = to_size(x.stage[to_size(op)]);
+        const int width = x.widths[to_size(home[s])];
         const operator_estimate& t = of[s][op];
         const index_t bytes = times_.parameters(op) / t.parts;
         computation::of_stage& own = c.stages[s];
@@ -55,7 +55,7 @@ TESSERA_INLINE fit_estimator::computation fit_estimator::computation_of(const fi
         own.working = std::max(own.working, 2 * t.made);
         for (const int in : g_.ops[op].inputs) { // what comes from another stage, or from outside, lies here too
             const int producer = g_.tensors[in].producer;
-            if (producer < 0 || x.stage[at(producer)] != x.stage[at(op)]) {
+            if (producer < 0 || x.stage[to_size(producer)] != x.stage[to_size(op)]) {
                 own.entry += g_.tensors[in].extents.volume() * bytes_of(g_.tensors[in].type) /
                              (x.order.micro_batches * (x.inside[s] == baseline::model_parallel ? 1 : width));
             }
@@ -65,11 +65,11 @@ TESSERA_INLINE fit_estimator::computation fit_estimator::computation_of(const fi
     c.most.assign(order.workers.size(), 0);
     const bool again = x.order.again != schedule::rematerialize::none;
     for (const schedule::timetable::entry& e : table.actions) {
-        computation::of_stage& s = c.stages[at(e.what.stage)];
-        index_t& bytes = now[at(e.worker)];
+        computation::of_stage& s = c.stages[to_size(e.what.stage)];
+        index_t& bytes = now[to_size(e.worker)];
         const index_t each = again ? s.entry : s.entry + s.kept;
         bytes += e.what.what == action_kind::forward ? each : 0;
-        c.most[at(e.worker)] = std::max(c.most[at(e.worker)], bytes + s.working + (again ? s.kept : 0));
+        c.most[to_size(e.worker)] = std::max(c.most[to_size(e.worker)], bytes + s.working + (again ? s.kept : 0));
         const bool last = e.what.what == action_kind::backward || e.what.what == action_kind::backward_weight;
         bytes -= last ? each : 0;
         s.last = last ? std::max(s.last, e.end) : s.last;
@@ -90,7 +90,7 @@ TESSERA_INLINE fit_guess fit_estimator::operator()(const fit_choice& x, const co
     const detail::policy_traits& how = traits(x.policy, x.members());
     std::vector<int> messages(c.stages.size(), 0);
     for (int op = 0; op < g_.op_count; ++op) {
-        messages[at(x.stage[at(op)])] += how.messages[at(op)];
+        messages[to_size(x.stage[to_size(op)])] += how.messages[to_size(op)];
     }
     fit_guess guess;
     std::vector<index_t> most = c.most;
@@ -98,7 +98,7 @@ TESSERA_INLINE fit_guess fit_estimator::operator()(const fit_choice& x, const co
         const computation::of_stage& own = c.stages[s];
         guess.step = std::max(guess.step, own.last + synchronization(x, own, how, messages[s]));
         const index_t bytes = held(x, own, how);
-        const auto w = at(own.home);
+        const auto w = to_size(own.home);
         most[w] += bytes;
         if (x.order.mirrors()) {
             most[most.size() - 1 - w] += bytes;
@@ -122,7 +122,7 @@ TESSERA_INLINE std::vector<int> fit_estimator::homes_of(const fit_choice& x) {
 TESSERA_INLINE std::vector<const operator_estimate*> fit_estimator::tables_of(const fit_choice& x) {
     const std::vector<int> home = homes_of(x);
     const auto table = [&](std::size_t s) {
-        return times_(x.order.micro_batches, x.widths[at(home[s])], x.inside[s]).data();
+        return times_(x.order.micro_batches, x.widths[to_size(home[s])], x.inside[s]).data();
     };
     std::vector<const operator_estimate*> tables(home.size());
     for (const bool known : {false, true}) { // a new one may move the others
@@ -158,7 +158,7 @@ TESSERA_INLINE index_t fit_estimator::held(const fit_choice& x, const computatio
 TESSERA_INLINE int fit_estimator::first_of(const fit_choice& x, int worker) {
     int first = 0;
     for (int w = 0; w < worker; ++w) {
-        first += x.widths[at(w)];
+        first += x.widths[to_size(w)];
     }
     return first;
 }
@@ -173,7 +173,7 @@ TESSERA_INLINE index_t fit_estimator::synchronization(const fit_choice& x, const
         return update;
     }
     const int n = copies_of(x, s.home);
-    const int last = x.order.mirrors() ? x.devices() - 1 - first : first + x.widths[at(s.home)] - 1;
+    const int last = x.order.mirrors() ? x.devices() - 1 - first : first + x.widths[to_size(s.home)] - 1;
     const route r = on_.between(first, last);
     const int rounds = how.method == exchange::server ? 2
                        : how.method == exchange::ring ? 2 * (n - 1)

@@ -45,8 +45,6 @@ public:
     fit_result run();
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     // ---- simulation -------------------------------------------------------------------------------------------------
 
     /// What is simulated first is.

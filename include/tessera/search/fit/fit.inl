@@ -92,7 +92,7 @@ TESSERA_INLINE void fit_search::simulate_plain(int width, baseline inside) {
     x.order.micro_batches = *std::min_element(o_.micro_batches.begin(), o_.micro_batches.end());
     x.widths = {width};
     x.inside = {inside};
-    x.stage.assign(at(g_.op_count), 0);
+    x.stage.assign(to_size(g_.op_count), 0);
     simulate_choice(x, estimate_(x));
 }
 
@@ -131,11 +131,11 @@ TESSERA_INLINE void fit_search::simulate_best(const fit_candidates& from) {
         const int made = static_cast<int>(rows_.size());
         const bool starved = made >= budget / 2 && !something_fits();
         if (starved && lean < count) {
-            take(from.by_memory[at(lean++)]);
+            take(from.by_memory[to_size(lean++)]);
         } else if (made % 4 == 3 && doubtful < count) {
-            take(from.by_time[at(doubtful++)]);
+            take(from.by_time[to_size(doubtful++)]);
         } else {
-            take(from.by_time[at(next++)]);
+            take(from.by_time[to_size(next++)]);
         }
     }
 }

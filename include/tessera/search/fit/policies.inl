@@ -32,12 +32,12 @@ TESSERA_INLINE policy_traits traits_of(const graph_view& g, const std::vector<sc
     t.late_updates = s.update_at == sync_time::after_backward;
     t.sharded = s.shards_parameters;
     t.queued = s.urgent_first;
-    t.messages.assign(static_cast<std::size_t>(g.op_count), 0);
-    std::vector<int> layer(static_cast<std::size_t>(g.parameter_count), 0);
+    t.messages.assign(to_size(g.op_count), 0);
+    std::vector<int> layer(to_size(g.parameter_count), 0);
     for (const schedule::ready_gradient& x : gradients) {
-        layer[static_cast<std::size_t>(x.parameter)] = x.layer;
+        layer[to_size(x.parameter)] = x.layer;
         if (s.messages.empty()) {
-            ++t.messages[static_cast<std::size_t>(x.layer)];
+            ++t.messages[to_size(x.layer)];
             t.largest = std::max(t.largest, x.bytes());
         }
     }
@@ -50,7 +50,7 @@ TESSERA_INLINE policy_traits traits_of(const graph_view& g, const std::vector<sc
         }
         t.largest = std::max(t.largest, bytes);
         if (!m.slices.empty()) {
-            ++t.messages[static_cast<std::size_t>(layer[static_cast<std::size_t>(m.slices[0].parameter)])];
+            ++t.messages[to_size(layer[to_size(m.slices[0].parameter)])];
         }
     }
     t.whole = t.method == exchange::all_reduce || t.method == exchange::ring;

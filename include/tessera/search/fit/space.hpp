@@ -41,23 +41,23 @@ bool every_cut(int n, int stages, int most, const Use& use) {
         cut.push_back(i);
     }
     while (true) {
-        std::vector<int> stage(static_cast<std::size_t>(n), 0);
+        std::vector<int> stage(to_size(n), 0);
         for (const int c : cut) {
             for (int op = c; op < n; ++op) {
-                ++stage[static_cast<std::size_t>(op)];
+                ++stage[to_size(op)];
             }
         }
         use(stage);
         int last = stages - 2; // the last one that may move on
-        while (last >= 0 && cut[static_cast<std::size_t>(last)] == n - (stages - 1) + last) {
+        while (last >= 0 && cut[to_size(last)] == n - (stages - 1) + last) {
             --last;
         }
         if (last < 0) {
             return true;
         }
-        ++cut[static_cast<std::size_t>(last)];
+        ++cut[to_size(last)];
         for (int i = last + 1; i < stages - 1; ++i) {
-            cut[static_cast<std::size_t>(i)] = cut[static_cast<std::size_t>(i) - 1] + 1;
+            cut[to_size(i)] = cut[to_size(i) - 1] + 1;
         }
     }
 }

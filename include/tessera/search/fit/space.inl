@@ -66,16 +66,16 @@ TESSERA_INLINE std::vector<fit_choice> fit_space(const graph_view& g, int device
         if (schedule::is_possible(order) && order.stages() <= g.op_count &&
             has_samples(g, order.micro_batches, width, inside)) {
             all.push_back({order,
-                           std::vector<int>(static_cast<std::size_t>(order.workers), width),
-                           std::vector<baseline>(static_cast<std::size_t>(order.stages()), inside),
+                           std::vector<int>(to_size(order.workers), width),
+                           std::vector<baseline>(to_size(order.stages()), inside),
                            {},
                            {},
                            false});
         }
     };
-    std::vector<std::vector<baseline>> splits(static_cast<std::size_t>(devices) + 1); // that differ, by width
+    std::vector<std::vector<baseline>> splits(to_size(devices) + 1); // that differ, by width
     const auto each_inside = [&](const schedule::settings& order, int width) {
-        std::vector<baseline>& own = splits[static_cast<std::size_t>(width)];
+        std::vector<baseline>& own = splits[to_size(width)];
         if (own.empty()) {
             for (const baseline inside : o.inside) {
                 if (!is_said_already(g, width, inside, o)) {

@@ -26,11 +26,9 @@ public:
     const std::vector<operator_estimate>& operator()(int micro_batches, int width, baseline inside);
 
     /// Bytes of the parameters of which an operator is the first user.
-    index_t parameters(int op) const { return parameters_[at(op)]; }
+    index_t parameters(int op) const { return parameters_[to_size(op)]; }
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     struct known_times {
         int micro_batches = 0, width = 0;
         baseline inside = baseline::data_parallel;

@@ -8,13 +8,13 @@
 namespace tessera::search {
 
 TESSERA_INLINE fit_times::fit_times(const graph_view& g, const cluster& on, const cost::roofline_efficiency& reached)
-    : on_(on), g_(g), reached_(reached), kept_(at(g.tensor_count), 0) {
-    std::vector<char> seen(at(g.parameter_count), 0);
+    : on_(on), g_(g), reached_(reached), kept_(to_size(g.tensor_count), 0) {
+    std::vector<char> seen(to_size(g.parameter_count), 0);
     for (int op = 0; op < g.op_count; ++op) {
         descriptions_.push_back(g.describe(op));
         index_t bytes = 0;
         for (const int p : g.ops[op].parameters) {
-            bytes += seen[at(p)]++ == 0 ? g.parameters[p].extents.volume() * bytes_of(element::f32) : 0;
+            bytes += seen[to_size(p)]++ == 0 ? g.parameters[p].extents.volume() * bytes_of(element::f32) : 0;
         }
         parameters_.push_back(bytes);
     }
@@ -38,7 +38,7 @@ TESSERA_INLINE const std::vector<operator_estimate>& fit_times::operator()(int m
 }
 
 TESSERA_INLINE void fit_times::find_kept(int op) {
-    const description& d = descriptions_[at(op)];
+    const description& d = descriptions_[to_size(op)];
     std::uint32_t reads = 0;
     for (const operand& x : d.operands) {
         reads |= x.kind == operand_kind::input || x.kind == operand_kind::parameter ? x.gradient_reads : 0;
@@ -48,17 +48,17 @@ TESSERA_INLINE void fit_times::find_kept(int op) {
         const bool read = has(reads, o);
         const operand& x = d.operands[o];
         if (x.kind == operand_kind::output) {
-            kept_[at(out)] = kept_[at(out)] != 0 || read ? 1 : 0;
+            kept_[to_size(out)] = kept_[to_size(out)] != 0 || read ? 1 : 0;
         } else if (x.kind == operand_kind::input) {
-            const bool renamed = d.facts.view && kept_[at(out)] != 0;
-            char& kept = kept_[at(g_.ops[op].inputs[x.slot])];
+            const bool renamed = d.facts.view && kept_[to_size(out)] != 0;
+            char& kept = kept_[to_size(g_.ops[op].inputs[x.slot])];
             kept = kept != 0 || read || renamed ? 1 : 0;
         }
     }
 }
 
 TESSERA_INLINE operator_estimate fit_times::time_of(int op, int micro_batches, int width, baseline inside) const {
-    const description& d = descriptions_[at(op)];
+    const description& d = descriptions_[to_size(op)];
     const configuration c = baseline_configuration(g_, op, width, inside);
     const int batch_loop = d.find_loop(loop_name::sample);
     interval ranges[max_loops];
@@ -72,7 +72,7 @@ TESSERA_INLINE operator_estimate fit_times::time_of(int op, int micro_batches, i
     }
     const op_attributes& a = g_.ops[op].attributes;
     t.made = d.facts.view ? 0 : region(d, d.output(), ranges).volume() * bytes_of(g_.output_of(op).type);
-    t.kept = kept_[at(g_.ops[op].output)] != 0 ? t.made : 0;
+    t.kept = kept_[to_size(g_.ops[op].output)] != 0 ? t.made : 0;
     if (d.facts.view) { // it only renames
         return t;
     }

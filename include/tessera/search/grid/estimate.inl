@@ -28,7 +28,7 @@ TESSERA_INLINE index_t grid_estimator::least(const device_grid& x) {
         const index_t parts[3] = {s == 0 ? 1 : 0, blocks_in(x, s), s == x.stages - 1 ? 1 : 0};
         for (int k = 0; k < 3; ++k) {
             index_t backward = 0;
-            for (const index_t b : t.first.backward[at(k)]) {
+            for (const index_t b : t.first.backward[to_size(k)]) {
                 backward += b;
             }
             sum += parts[k] * (t.first.forward[k] + backward + (x.recompute ? t.first.recompute[k] : 0));
@@ -53,44 +53,44 @@ TESSERA_INLINE void grid_estimator::put_together(const device_grid& x, const gri
         items.push_back(a);
         return static_cast<int>(items.size()) - 1;
     };
-    std::vector<std::vector<int>> forward(at(stages), std::vector<int>(at(count), -1));
+    std::vector<std::vector<int>> forward(to_size(stages), std::vector<int>(to_size(count), -1));
     std::vector<std::vector<int>> backward = forward; // the last activity of each
     struct needed {
         int activity, stage, micro_batch;
         bool forward;
     };
     std::vector<needed> needs;
-    std::vector<index_t> busy(at(stages), 0);
+    std::vector<index_t> busy(to_size(stages), 0);
     const pipeline_schedule order = schedule::one_forward_one_backward(stages, count);
     for (int s = 0; s < stages; ++s) {
         const index_t blocks = blocks_in(x, s);
         const index_t ends[3] = {s == 0 ? 1 : 0, blocks, s == stages - 1 ? 1 : 0};
-        for (const action& w : order.workers[at(s)]) {
+        for (const action& w : order.workers[to_size(s)]) {
             const grid_times::of_micro_batch& t = w.micro_batch == 0 ? times.first : times.next;
             index_t sum[3]{};
             for (int k = 0; k < 3; ++k) {
                 sum[0] += ends[k] * t.forward[k];
                 sum[1] += x.recompute ? ends[k] * t.recompute[k] : 0;
                 sum[1] += x.recompute && k == 1 && s < stages - 1 ? t.recompute_last - t.recompute[1] : 0;
-                for (const index_t b : t.backward[at(k)]) {
+                for (const index_t b : t.backward[to_size(k)]) {
                     sum[2] += ends[k] * b;
                 }
             }
             if (w.what == action_kind::forward) {
-                forward[at(s)][at(w.micro_batch)] = add(s, sum[0]);
-                busy[at(s)] += sum[0];
+                forward[to_size(s)][to_size(w.micro_batch)] = add(s, sum[0]);
+                busy[to_size(s)] += sum[0];
                 if (s > 0) {
-                    needs.push_back({forward[at(s)][at(w.micro_batch)], s - 1, w.micro_batch, true});
+                    needs.push_back({forward[to_size(s)][to_size(w.micro_batch)], s - 1, w.micro_batch, true});
                 }
                 continue;
             }
-            busy[at(s)] += sum[1] + sum[2];
+            busy[to_size(s)] += sum[1] + sum[2];
             if (x.recompute) {
                 add(s, sum[1]);
             }
             const bool last = w.micro_batch == count - 1;
             const int begin = static_cast<int>(items.size());
-            backward[at(s)][at(w.micro_batch)] = last ? last_backward(x, s, t, items) : add(s, sum[2]);
+            backward[to_size(s)][to_size(w.micro_batch)] = last ? last_backward(x, s, t, items) : add(s, sum[2]);
             if (s < stages - 1) {
                 needs.push_back({begin, s + 1, w.micro_batch, false});
             }
@@ -99,8 +99,8 @@ TESSERA_INLINE void grid_estimator::put_together(const device_grid& x, const gri
     for (const needed& n : needs) {
         const grid_times::of_micro_batch& t = n.micro_batch == 0 ? times.first : times.next;
         const int sent = add(-1, n.forward ? t.send_forward : t.send_backward);
-        items[at(sent)].after = {(n.forward ? forward : backward)[at(n.stage)][at(n.micro_batch)]};
-        items[at(n.activity)].after.push_back(sent);
+        items[to_size(sent)].after = {(n.forward ? forward : backward)[to_size(n.stage)][to_size(n.micro_batch)]};
+        items[to_size(n.activity)].after.push_back(sent);
     }
     std::vector<int> all(items.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -111,8 +111,8 @@ TESSERA_INLINE void grid_estimator::put_together(const device_grid& x, const gri
     c.makespan = done.makespan;
     index_t most = 0;
     for (int s = 0; s < stages; ++s) {
-        c.without_updates = std::max(c.without_updates, done.end[at(backward[at(s)][at(count - 1)])]);
-        most = std::max(most, busy[at(s)]);
+        c.without_updates = std::max(c.without_updates, done.end[to_size(backward[to_size(s)][to_size(count - 1)])]);
+        most = std::max(most, busy[to_size(s)]);
     }
     c.bubble = c.without_updates - most;
 }
@@ -121,7 +121,7 @@ TESSERA_INLINE int grid_estimator::last_backward(const device_grid& x, int s, co
                                                  std::vector<simulation::activity>& items) {
     int previous = -1;
     for (int op = g_.op_count - 1; op >= 0; --op) {
-        if (x.stage[at(op)] != s) {
+        if (x.stage[to_size(op)] != s) {
             continue;
         }
         const int b = repeats_.block_of(op);
@@ -131,7 +131,7 @@ TESSERA_INLINE int grid_estimator::last_backward(const device_grid& x, int s, co
                                                 : (op - repeats_.first) % repeats_.length;
         simulation::activity a;
         a.device = s;
-        a.duration = std::max<index_t>(1, t.backward[at(part)][at(place)]);
+        a.duration = std::max<index_t>(1, t.backward[to_size(part)][to_size(place)]);
         a.lanes.push_back({x.stages + s, a.duration});
         items.push_back(a);
         previous = static_cast<int>(items.size()) - 1;
@@ -170,19 +170,19 @@ grid_estimator::halves_for(const device_grid& x, const std::vector<std::vector<i
 TESSERA_INLINE std::pair<index_t, index_t> grid_estimator::half_time(const halves& h, index_t bytes) {
     index_t latency = 0;
     index_t slope = 0;
-    lane_sum_.resize(at(on_.lanes()), 0);
+    lane_sum_.resize(to_size(on_.lanes()), 0);
     for (const cost::collective_choice& c : h.offered) {
         const cost::collective_cost& best = c.best(bytes);
         latency = std::max(latency, best.latency);
         slope = std::max(slope, best.slope);
         for (const cost::lane_load& l : best.lanes) {
-            lane_sum_[at(l.lane)] += l.busy;
+            lane_sum_[to_size(l.lane)] += l.busy;
         }
     }
     for (const cost::collective_choice& c : h.offered) {
         for (const cost::lane_load& l : c.best(bytes).lanes) {
-            slope = std::max(slope, lane_sum_[at(l.lane)]);
-            lane_sum_[at(l.lane)] = 0;
+            slope = std::max(slope, lane_sum_[to_size(l.lane)]);
+            lane_sum_[to_size(l.lane)] = 0;
         }
     }
     const index_t wire = cost::collective_cost::scaled(slope, bytes);

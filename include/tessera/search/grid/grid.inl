@@ -16,7 +16,7 @@ TESSERA_INLINE strategy strategy_of(const graph_view& g, const device_grid& x) {
     one_each(rule::stages_for_other_operators, x.stage.size());
     strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        const auto i = static_cast<std::size_t>(op);
+        const auto i = to_size(op);
         configuration& c = s.ops[i];
         c = x.within[i];
         const int l = g.describe(op).find_loop(loop_name::sample);
@@ -71,13 +71,13 @@ namespace tessera::search {
 
 TESSERA_INLINE std::vector<configuration> megatron_within(const graph_view& g, int places) {
     std::vector<configuration> all;
-    std::vector<char> divided(static_cast<std::size_t>(g.tensor_count), 0); // channels of the tensor are
+    std::vector<char> divided(to_size(g.tensor_count), 0); // channels of the tensor are
     for (int op = 0; op < g.op_count; ++op) {
         const op_node& node = g.ops[op];
         const description d = g.describe(op);
         bool channels = false;
         for (int t : node.inputs) {
-            channels = channels || divided[static_cast<std::size_t>(t)] != 0;
+            channels = channels || divided[to_size(t)] != 0;
         }
         configuration c;
         if (looks_up(d) && d.find_loop(loop_name::reduction) >= 0) {
@@ -90,7 +90,7 @@ TESSERA_INLINE std::vector<configuration> megatron_within(const graph_view& g, i
             c = channels ? detail::fill_places(d, places, {loop_name::channel, loop_name::position})
                          : detail::fill_places(d, places, {loop_name::position});
         }
-        divided[static_cast<std::size_t>(node.output)] = channels ? 1 : 0;
+        divided[to_size(node.output)] = channels ? 1 : 0;
         all.push_back(c);
     }
     return all;
@@ -98,21 +98,21 @@ TESSERA_INLINE std::vector<configuration> megatron_within(const graph_view& g, i
 
 TESSERA_INLINE std::vector<int> block_stages(const graph_view& g, const repeated_blocks& r,
                                              const std::vector<index_t>& times, int stages) {
-    std::vector<index_t> blocks(static_cast<std::size_t>(r.count), 0);
+    std::vector<index_t> blocks(to_size(r.count), 0);
     for (int op = 0; op < g.op_count; ++op) { // what stands before and behind goes with the first and the last block
         const int b = std::min(std::max(r.block_of(op), 0), r.count - 1);
-        blocks[static_cast<std::size_t>(b)] += times[static_cast<std::size_t>(op)];
+        blocks[to_size(b)] += times[to_size(op)];
     }
     const std::vector<int> of_block = schedule::balance_stages(blocks, stages);
     std::vector<int> stage;
     for (int op = 0; op < g.op_count; ++op) {
-        stage.push_back(of_block[static_cast<std::size_t>(std::min(std::max(r.block_of(op), 0), r.count - 1))]);
+        stage.push_back(of_block[to_size(std::min(std::max(r.block_of(op), 0), r.count - 1))]);
     }
     return stage;
 }
 
 TESSERA_INLINE std::vector<int> even_stages(const graph_view& g, const repeated_blocks& r, int stages) {
-    return block_stages(g, r, std::vector<index_t>(static_cast<std::size_t>(g.op_count), 1), stages);
+    return block_stages(g, r, std::vector<index_t>(to_size(g.op_count), 1), stages);
 }
 
 TESSERA_INLINE device_grid megatron_grid(const graph_view& g, int data, int tensor, int stages, int micro_batches,

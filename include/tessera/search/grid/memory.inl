@@ -29,7 +29,7 @@ TESSERA_INLINE index_t grid_memory::arena_model::at(index_t blocks, index_t in_f
 TESSERA_INLINE index_t grid_memory::persistent(const device_grid& x, int s) {
     index_t bytes = 0;
     for (int op = 0; op < g_.op_count; ++op) {
-        for (const stored_parameter& h : x.stage[at(op)] == s ? stored_by(x, op) : none_) {
+        for (const stored_parameter& h : x.stage[to_size(op)] == s ? stored_by(x, op) : none_) {
             if (!is_first_user(x, h.parameter, op)) {
                 continue;
             }

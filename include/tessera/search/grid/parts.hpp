@@ -26,8 +26,6 @@ public:
     index_t samples(const device_grid& x) const;
 
 protected:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     int blocks_in(const device_grid& x, int stage) const;
 
     /// The strategy of one replica for a few blocks; in two stages, at the devices of the grid's first two, or in one.

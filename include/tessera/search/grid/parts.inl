@@ -16,11 +16,11 @@ TESSERA_INLINE grid_parts::grid_parts(const graph_view& g, const cluster& on, co
         throw error("tessera: a network of " + std::to_string(repeats_.count) +
                     " repeated blocks is not estimated from a few of them; lower and simulate its plan");
     }
-    stored_.resize(at(g.op_count));
-    users_.resize(at(g.parameter_count));
+    stored_.resize(to_size(g.op_count));
+    users_.resize(to_size(g.parameter_count));
     for (int op = 0; op < g.op_count; ++op) {
         for (int p : g.ops[op].parameters) {
-            users_[at(p)].push_back(op);
+            users_[to_size(p)].push_back(op);
         }
     }
     for (int d = 0; d < on.devices(); ++d) {
@@ -42,7 +42,7 @@ TESSERA_INLINE index_t grid_parts::samples(const device_grid& x) const {
 TESSERA_INLINE int grid_parts::blocks_in(const device_grid& x, int stage) const {
     int n = 0;
     for (int b = 0; b < repeats_.count; ++b) {
-        n += x.stage[at(repeats_.first + b * repeats_.length)] == stage ? 1 : 0;
+        n += x.stage[to_size(repeats_.first + b * repeats_.length)] == stage ? 1 : 0;
     }
     return n;
 }
@@ -56,24 +56,24 @@ TESSERA_INLINE strategy grid_parts::few_blocks(const device_grid& x, const short
     y.recompute = x.recompute;
     const int middle = repeats_.first + (blocks_needed / 2) * repeats_.length;
     for (int op = 0; op < g.op_count; ++op) {
-        y.within.push_back(x.within[at(few.op_of[at(op)])]);
+        y.within.push_back(x.within[to_size(few.op_of[to_size(op)])]);
         y.stage.push_back(0);
     }
     strategy s = strategy_of(g, y);
     for (int op = middle; op < g.op_count && two && x.stages > 1; ++op) {
-        s.ops[at(op)].stage = 1;
-        s.ops[at(op)].start = x.data * x.tensor;
+        s.ops[to_size(op)].stage = 1;
+        s.ops[to_size(op)].start = x.data * x.tensor;
     }
     s.micro_batches = micro_batches;
     return s;
 }
 
 TESSERA_INLINE const std::vector<grid_parts::stored_parameter>& grid_parts::stored_by(const device_grid& x, int op) {
-    stored_by_op& known = stored_[at(op)];
-    if (known.within == x.within[at(op)] && !known.parameters.empty()) {
+    stored_by_op& known = stored_[to_size(op)];
+    if (known.within == x.within[to_size(op)] && !known.parameters.empty()) {
         return known.parameters;
     }
-    known = {x.within[at(op)], {}};
+    known = {x.within[to_size(op)], {}};
     const description d = g_.describe(op);
     for (int o = 0; o < d.operands.size() && !g_.ops[op].parameters.empty(); ++o) {
         const operand_kind k = d.operands[o].kind;
@@ -102,8 +102,8 @@ TESSERA_INLINE const std::vector<grid_parts::stored_parameter>& grid_parts::stor
 }
 
 TESSERA_INLINE bool grid_parts::is_first_user(const device_grid& x, int parameter, int op) const {
-    for (int u : users_[at(parameter)]) {
-        if (x.stage[at(u)] == x.stage[at(op)]) {
+    for (int u : users_[to_size(parameter)]) {
+        if (x.stage[to_size(u)] == x.stage[to_size(op)]) {
             return u == op;
         }
     }
@@ -113,9 +113,9 @@ TESSERA_INLINE bool grid_parts::is_first_user(const device_grid& x, int paramete
 TESSERA_INLINE int grid_parts::stages_of(const device_grid& x, int parameter) const {
     int n = 0;
     int last = -1;
-    for (int u : users_[at(parameter)]) {
-        n += x.stage[at(u)] != last ? 1 : 0;
-        last = x.stage[at(u)];
+    for (int u : users_[to_size(parameter)]) {
+        n += x.stage[to_size(u)] != last ? 1 : 0;
+        last = x.stage[to_size(u)];
     }
     return n;
 }

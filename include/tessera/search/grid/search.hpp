@@ -59,7 +59,6 @@ private:
         grid_candidate what;
         index_t bound = 0;
     };
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     std::string asked() const;
 

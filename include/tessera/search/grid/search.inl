@@ -19,7 +19,7 @@ TESSERA_INLINE std::vector<configuration> eliminated_within(const graph_view& g,
         const description d = g.describe(op);
         std::vector<cost_t> unary = p.costs.unary(op);
         for (std::size_t i = 0; i < unary.size(); ++i) {
-            const configuration& c = p.configurations[at(op)][i];
+            const configuration& c = p.configurations[to_size(op)][i];
             index_t bytes = 0;
             for (int o = 0; o < d.operands.size(); ++o) {
                 bytes += d.operands[o].kind == operand_kind::parameter
@@ -195,7 +195,7 @@ grid_searcher::within(int tensor, index_t samples) const {
             const int place = b < 0          ? op
                               : b == r.count ? op - r.end() + r.first + blocks * r.length
                                              : r.first + r.length + (op - r.first) % r.length;
-            all.push_back(found[at(place)]);
+            all.push_back(found[to_size(place)]);
         }
         ways.emplace_back(price == 0 ? "found by elimination" : "found by elimination, parameters divided", all);
     }

@@ -37,7 +37,7 @@ public:
     index_t end(int which, int first, int last, int micro_batch) const;
 
 private:
-    std::size_t slot(int which, int op, int m) const { return static_cast<std::size_t>((m * 3 + which) * ops_ + op); }
+    std::size_t slot(int which, int op, int m) const { return to_size((m * 3 + which) * ops_ + op); }
     int ops_;
     std::vector<index_t> ends_;
 };

@@ -8,7 +8,7 @@
 namespace tessera::search::detail {
 
 TESSERA_INLINE operator_ends::operator_ends(const plan& p, const simulation::timeline& t, int ops)
-    : ops_(ops), ends_(static_cast<std::size_t>(3 * ops * p.micro_batches), 0) {
+    : ops_(ops), ends_(to_size(3 * ops * p.micro_batches), 0) {
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
         const task& x = p.tasks[i];
         if (x.kind() == task_kind::compute && x.what != pass::update) {

@@ -91,8 +91,7 @@ TESSERA_INLINE bool parallel_search::began() const {
 }
 
 TESSERA_INLINE bool parallel_search::takes_part(std::size_t chain) const {
-    return !options_.drop_slow_starts || options_.most_chains <= 0 ||
-           chain < static_cast<std::size_t>(options_.most_chains);
+    return !options_.drop_slow_starts || options_.most_chains <= 0 || chain < to_size(options_.most_chains);
 }
 
 TESSERA_INLINE std::int64_t parallel_search::chains_that_search() const {

@@ -14,7 +14,7 @@ TESSERA_INLINE plain_changes::plain_changes(const proposal_space& space, const s
         std::array<std::vector<plain>, 3> found;
         const int layer = space.layer_of(block);
         const operator_groups& groups = space.groups();
-        const bool several = groups.kinds[static_cast<std::size_t>(space.kind_of(layer))].size() > 1;
+        const bool several = groups.kinds[to_size(space.kind_of(layer))].size() > 1;
         const bool alone_too = !several && groups.blocks[block].size() > 1;
         const auto add = [&](std::vector<plain>& to, const configuration& c, int place) {
             to.push_back({layer, place, &c, false});
@@ -27,7 +27,7 @@ TESSERA_INLINE plain_changes::plain_changes(const proposal_space& space, const s
                 continue;
             }
             for (std::size_t k = 0; k < places_.size(); ++k) {
-                if (static_cast<std::size_t>(c.shards()) == places_[k].size()) {
+                if (to_size(c.shards()) == places_[k].size()) {
                     add(found[k == own_[block] ? 0 : 1], c, static_cast<int>(k));
                 }
             }
@@ -58,7 +58,7 @@ TESSERA_INLINE proposal plain_changes::operator()(std::uint64_t number, std::uin
             return {}; // that came before
         }
     } else {
-        one.devices = places_[static_cast<std::size_t>(x.place)];
+        one.devices = places_[to_size(x.place)];
     }
     proposal p;
     x.alone ? space_.add(p, one) : space_.spread(p, one);
@@ -66,14 +66,14 @@ TESSERA_INLINE proposal plain_changes::operator()(std::uint64_t number, std::uin
 }
 
 TESSERA_INLINE void plain_changes::find_places() {
-    places_.emplace_back(static_cast<std::size_t>(space_.devices()));
+    places_.emplace_back(to_size(space_.devices()));
     std::iota(places_[0].begin(), places_[0].end(), 0);
     for (std::size_t b = 0; b < space_.groups().blocks.size(); ++b) {
         const bool placed = space_.options().operator_placement;
         std::vector<int> mine = placed ? space_.devices_of(now_, space_.layer_of(b)) : places_[0];
         std::sort(mine.begin(), mine.end());
         const auto known = std::find(places_.begin(), places_.end(), mine);
-        own_.push_back(static_cast<std::size_t>(known - places_.begin()));
+        own_.push_back(to_size(known - places_.begin()));
         if (known == places_.end()) {
             places_.push_back(std::move(mine));
         }

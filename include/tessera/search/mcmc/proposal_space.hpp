@@ -30,11 +30,11 @@ public:
     int operators() const { return static_cast<int>(free_.size()); }
     const operator_groups& groups() const { return groups_; }
     const proposal_options& options() const { return options_; }
-    const description& described(int op) const { return descriptions_[at(op)]; }
-    int kind_of(int op) const { return groups_.kind_of[at(op)]; }
-    const std::vector<int>& block_of(int op) const { return groups_.blocks[at(groups_.block_of[at(op)])]; }
+    const description& described(int op) const { return descriptions_[to_size(op)]; }
+    int kind_of(int op) const { return groups_.kind_of[to_size(op)]; }
+    const std::vector<int>& block_of(int op) const { return groups_.blocks[to_size(groups_.block_of[to_size(op)])]; }
     /// All configurations of an operator.
-    const std::vector<configuration>& choices(int op) const { return choices_[at(kind_of(op))]; }
+    const std::vector<configuration>& choices(int op) const { return choices_[to_size(kind_of(op))]; }
 
     /// The first layer of a block.
     int layer_of(std::size_t block) const;
@@ -73,8 +73,6 @@ public:
     bool is_legal(const strategy& now, const proposal& p) const;
 
 protected:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     void order_blocks();
 
     int devices_;

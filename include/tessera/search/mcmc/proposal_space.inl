@@ -11,26 +11,26 @@ namespace tessera::search {
 
 TESSERA_INLINE proposal_space::proposal_space(const graph_view& g, const cluster& on, const proposal_options& o)
     : devices_(o.devices > 0 ? o.devices : on.devices()), g_(g), options_(o), groups_(group_operators(g)),
-      users_(at(g.op_count)), is_free_(at(g.op_count), 0) {
+      users_(to_size(g.op_count)), is_free_(to_size(g.op_count), 0) {
     if (!o.pinned.empty() && static_cast<int>(o.pinned.size()) != g.op_count) {
         throw error("tessera: " + std::to_string(o.pinned.size()) + " pins were given for " +
                     std::to_string(g.op_count) + " operators; give one for each, or none");
     }
-    descriptions_.reserve(at(g.op_count));
+    descriptions_.reserve(to_size(g.op_count));
     choices_.resize(groups_.kinds.size());
     for (int op = 0; op < g.op_count; ++op) {
         descriptions_.push_back(g.describe(op));
-        std::vector<configuration>& mine = choices_[at(kind_of(op))];
+        std::vector<configuration>& mine = choices_[to_size(kind_of(op))];
         if (mine.empty()) {
             mine = enumerate(descriptions_.back(), devices_, o.offered);
         }
-        if ((o.pinned.empty() || o.pinned[at(op)] == 0) && (mine.size() > 1 || o.operator_placement)) {
+        if ((o.pinned.empty() || o.pinned[to_size(op)] == 0) && (mine.size() > 1 || o.operator_placement)) {
             free_.push_back(op);
-            is_free_[at(op)] = 1;
+            is_free_[to_size(op)] = 1;
         }
         for (int t : g.ops[op].inputs) {
             if (g.tensors[t].producer >= 0) {
-                users_[at(g.tensors[t].producer)].push_back(op);
+                users_[to_size(g.tensors[t].producer)].push_back(op);
             }
         }
     }
@@ -61,7 +61,7 @@ TESSERA_INLINE std::vector<int> proposal_space::layers_from(std::size_t block, b
 }
 
 TESSERA_INLINE std::vector<int> proposal_space::devices_of(const strategy& now, int op) const {
-    const configuration& c = now.ops[at(op)];
+    const configuration& c = now.ops[to_size(op)];
     std::vector<int> devices;
     for (int i = 0; i < c.shards(); ++i) {
         devices.push_back(shard_at(c, now.pool.data(), described(op), i).device);
@@ -70,7 +70,7 @@ TESSERA_INLINE std::vector<int> proposal_space::devices_of(const strategy& now, 
 }
 
 TESSERA_INLINE void proposal_space::add(proposal& p, const placed_choice& one) const {
-    if (is_free_[at(one.op)] != 0) {
+    if (is_free_[to_size(one.op)] != 0) {
         p.push_back(place_on(one.op, one.what, one.devices));
     }
 }
@@ -109,7 +109,7 @@ TESSERA_INLINE void proposal_space::spread(proposal& p, const placed_choice& one
                 const bool both = k >= 0 && c.degree[k] == one.what.degree[l];
                 there = there * one.what.degree[l] + (both ? s.index[k] : 0);
             }
-            devices.push_back(one.devices[at(there)]);
+            devices.push_back(one.devices[to_size(there)]);
         }
         add(p, {op, c, std::move(devices)});
     }
@@ -150,8 +150,8 @@ TESSERA_INLINE void proposal_space::regular(placed_choice& one, int start, int s
 
 TESSERA_INLINE proposal proposal_space::in_stages_of(const strategy& now, proposal p) {
     for (change& x : p) {
-        x.what.stage = now.ops[at(x.op)].stage;
-        x.what.recompute = now.ops[at(x.op)].recompute;
+        x.what.stage = now.ops[to_size(x.op)].stage;
+        x.what.recompute = now.ops[to_size(x.op)].recompute;
     }
     return p;
 }
@@ -172,7 +172,7 @@ TESSERA_INLINE proposal proposal_space::in_proportion(proposal p) const {
         std::vector<index_t> rates;
         for (int i = 0; i < x.what.shards(); ++i) {
             devices.push_back(shard_at(x.what, x.pool.data(), d, i).device);
-            rates.push_back(rates_[static_cast<std::size_t>(devices.back())]);
+            rates.push_back(rates_[to_size(devices.back())]);
         }
         std::vector<index_t> cuts = cuts_in_proportion(d.loops[split].extent, rates);
         if (!cuts.empty()) {
@@ -192,8 +192,9 @@ TESSERA_INLINE bool proposal_space::is_legal(const strategy& now, const proposal
         if (tessera::detail::check_degrees(x.what, none, d, x.op) || x.what.shards() > devices_) {
             return false;
         }
-        for (int u : users_[at(x.op)]) { // whoever passes partial sums on relies on their number
-            if (now.ops[at(u)].partial > 1 && parts_of_nest(x.what, d, d.nests.size() - 1) != now.ops[at(u)].partial) {
+        for (int u : users_[to_size(x.op)]) { // whoever passes partial sums on relies on their number
+            if (now.ops[to_size(u)].partial > 1 &&
+                parts_of_nest(x.what, d, d.nests.size() - 1) != now.ops[to_size(u)].partial) {
                 return false;
             }
         }

@@ -12,7 +12,7 @@ namespace tessera::search {
 class proposer : public proposal_space {
 public:
     proposer(const graph_view& g, const cluster& on, const proposal_options& o)
-        : proposal_space(g, on, o), several_(groups_.kinds.size() < at(g.op_count)) {}
+        : proposal_space(g, on, o), several_(groups_.kinds.size() < to_size(g.op_count)) {}
 
     /// An eighth of the proposals changes a whole block, an eighth puts several blocks side by side, twice as many each
     /// in networks that have operators of one kind (unrolled ones); a quarter takes over what a neighbour has; the rest

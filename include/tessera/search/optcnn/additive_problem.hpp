@@ -4,6 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/base/constant_vector.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/search/budget.hpp"
@@ -49,8 +50,6 @@ struct solution {
 
 namespace detail {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 [[noreturn]] void refuse_problem(const std::string& where, const std::string& what);
 
 [[noreturn]] void refuse_node(int node, const char* what);
@@ -92,7 +91,7 @@ public:
         if (unary.empty()) {
             detail::refuse_node(nodes(), "has no configuration; give it at least one cost");
         }
-        if (unary.size() > detail::at(max_configurations)) {
+        if (unary.size() > to_size(max_configurations)) {
             detail::refuse_node(nodes(), "has more than 65535 configurations; offer fewer");
         }
         if (!detail::clip_costs(unary)) {
@@ -119,7 +118,7 @@ public:
     /// size and a negative cost.
     TESSERA_VECTOR_CONSTEXPR int add_edge(int from, int to, std::vector<cost_t> table) {
         detail::require_ends(from, to, nodes());
-        const std::size_t needed = unary_[detail::at(from)].size() * unary_[detail::at(to)].size();
+        const std::size_t needed = unary_[to_size(from)].size() * unary_[to_size(to)].size();
         if (table.size() != needed) {
             detail::refuse_table(from, to, table.size(), needed);
         }
@@ -158,19 +157,17 @@ public:
     TESSERA_VECTOR_CONSTEXPR int nodes() const { return static_cast<int>(unary_.size()); }
     TESSERA_VECTOR_CONSTEXPR int edges() const { return static_cast<int>(ends_.size()); }
     TESSERA_VECTOR_CONSTEXPR int configurations(int node) const {
-        return static_cast<int>(unary_[detail::at(node)].size());
+        return static_cast<int>(unary_[to_size(node)].size());
     }
-    TESSERA_VECTOR_CONSTEXPR edge_ends edge(int e) const { return ends_[detail::at(e)]; }
+    TESSERA_VECTOR_CONSTEXPR edge_ends edge(int e) const { return ends_[to_size(e)]; }
     /// Costs of a node, one per configuration.
-    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& unary(int node) const { return unary_[detail::at(node)]; }
+    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& unary(int node) const { return unary_[to_size(node)]; }
     /// Nodes with one number have the same costs.
-    TESSERA_VECTOR_CONSTEXPR int unary_number(int node) const { return unary_number_[detail::at(node)]; }
+    TESSERA_VECTOR_CONSTEXPR int unary_number(int node) const { return unary_number_[to_size(node)]; }
     /// Costs of an edge, one row per configuration of its first node.
-    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& table(int e) const {
-        return tables_[detail::at(table_number(e))];
-    }
+    TESSERA_VECTOR_CONSTEXPR const std::vector<cost_t>& table(int e) const { return tables_[to_size(table_number(e))]; }
     /// Edges with one number have one table; numbers are below tables().
-    TESSERA_VECTOR_CONSTEXPR int table_number(int e) const { return table_of_[detail::at(e)]; }
+    TESSERA_VECTOR_CONSTEXPR int table_number(int e) const { return table_of_[to_size(e)]; }
     TESSERA_VECTOR_CONSTEXPR int tables() const { return static_cast<int>(tables_.size()); }
 
     /// The total cost of a choice. Throws tessera::error unless it names an existing configuration for every node.
@@ -180,15 +177,15 @@ public:
         }
         cost_t sum = 0;
         for (int v = 0; v < nodes(); ++v) {
-            if (choice[detail::at(v)] >= configurations(v)) {
+            if (choice[to_size(v)] >= configurations(v)) {
                 detail::refuse_node(v, "the choice names a configuration that it does not have");
             }
-            sum = add_costs(sum, unary_[detail::at(v)][choice[detail::at(v)]]);
+            sum = add_costs(sum, unary_[to_size(v)][choice[to_size(v)]]);
         }
         for (int e = 0; e < edges(); ++e) {
-            const std::size_t row = choice[detail::at(edge(e).from)];
-            const std::size_t column = choice[detail::at(edge(e).to)];
-            sum = add_costs(sum, table(e)[row * unary_[detail::at(edge(e).to)].size() + column]);
+            const std::size_t row = choice[to_size(edge(e).from)];
+            const std::size_t column = choice[to_size(edge(e).to)];
+            sum = add_costs(sum, table(e)[row * unary_[to_size(edge(e).to)].size() + column]);
         }
         return sum;
     }

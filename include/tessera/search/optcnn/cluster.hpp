@@ -38,7 +38,7 @@ public:
         cost_t most = 0;
         for (int i = 0; i < c.shards(); ++i) {
             const shard s = shard_at(c, pool, m.d, i);
-            const cost_t mine = cost::shard_time(m, s, devices_[at(s.device)]);
+            const cost_t mine = cost::shard_time(m, s, devices_[to_size(s.device)]);
             most = mine > most ? mine : most;
         }
         return most;
@@ -133,19 +133,19 @@ public:
 
     Problem run() {
         for (int op = 0; op < g_.op_count; ++op) {
-            const int twin = kinds_[at(op)];
+            const int twin = kinds_[to_size(op)];
             nodes_.emplace_back();
             if (twin == op) {
                 price(op);
             }
-            problem_.configurations.push_back(nodes_[at(twin)].configurations);
-            twin == op ? problem_.costs.add_node(nodes_[at(twin)].unary) : problem_.costs.add_node_like(twin);
+            problem_.configurations.push_back(nodes_[to_size(twin)].configurations);
+            twin == op ? problem_.costs.add_node(nodes_[to_size(twin)].unary) : problem_.costs.add_node_like(twin);
         }
         const lane_loads lanes(on_);
         add_edges(problem_.costs, g_, kinds_, threads_, [&](int from, int to, int slot) {
-            const node& v = nodes_[at(to)];
+            const node& v = nodes_[to_size(to)];
             const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
-            return lanes.edge_times(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
+            return lanes.edge_times(nodes_[to_size(from)].output, v.inputs[to_size(slot)], bytes_of(input.type),
                                     input.differentiable);
         });
         return std::forward<Problem>(problem_);
@@ -165,14 +165,14 @@ private:
         node& n = nodes_.back();
         n.model = cost::model_of(g_, op);
         const description& d = n.model.d;
-        n.inputs.resize(at(g_.ops[op].inputs.size()));
+        n.inputs.resize(to_size(g_.ops[op].inputs.size()));
         const auto offer = [&](const configuration& c) {
             n.configurations.push_back(c);
             const index_t* pool = problem_.pool.data();
             n.unary.push_back(prices_.compute(n.model, c, pool) + prices_.synchronization(n.model, c, pool));
             n.output.add(d, d.output(), c, pool);
             for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
-                n.inputs[at(slot)].add(d, d.find_operand(operand_kind::input, slot), c, pool);
+                n.inputs[to_size(slot)].add(d, d.find_operand(operand_kind::input, slot), c, pool);
             }
         };
         for_each_offered(g_, op, d, on_.devices(), options_, offer);

@@ -31,7 +31,7 @@ elimination_statistics count_eliminations(const run_time_order<Problem>& order) 
         count.remaining += unary >= 0;
     }
     for (int s = 0; s < order.step_count; ++s) {
-        const elimination_step& step = order.steps[at(s)];
+        const elimination_step& step = order.steps[to_size(s)];
         count.node_eliminations += step.kind == elimination::node;
         count.edge_eliminations += step.kind == elimination::edge;
         count.leaf_eliminations += step.kind == elimination::leaf;
@@ -73,10 +73,10 @@ bool fits_doubles(const Problem& problem) {
     for (int v = 0; v < problem.nodes(); ++v) {
         add_largest(problem.unary(v), 1);
     }
-    std::vector<int> edges(at(problem.tables()), 0);
+    std::vector<int> edges(to_size(problem.tables()), 0);
     std::vector<int> first(edges.size(), -1);
     for (int e = 0; e < problem.edges(); ++e) {
-        const std::size_t t = at(problem.table_number(e));
+        const std::size_t t = to_size(problem.table_number(e));
         first[t] = edges[t]++ == 0 ? e : first[t];
     }
     for (std::size_t t = 0; t < edges.size(); ++t) {
@@ -98,12 +98,12 @@ public:
         elimination_solution result;
         elimination_statistics& count = result.statistics;
         count = count_eliminations(order_);
-        given_.resize(at(problem_.tables()));
-        unaries_.resize(at(problem_.nodes()) + order_.steps.size());
+        given_.resize(to_size(problem_.tables()));
+        unaries_.resize(to_size(problem_.nodes()) + order_.steps.size());
         made_.resize(order_.steps.size());
         same_.resize(order_.steps.size());
         for (int s = 0; s < order_.step_count; ++s) {
-            count.relaxations += relaxations_of(order_.steps[at(s)], sizes);
+            count.relaxations += relaxations_of(order_.steps[to_size(s)], sizes);
             if (count.relaxations > budget_) {
                 result.state = status::budget_exhausted;
                 result.cost = forbidden;
@@ -111,14 +111,14 @@ public:
             }
             step_or_repeat(s);
         }
-        result.choice.resize(at(problem_.nodes()));
+        result.choice.resize(to_size(problem_.nodes()));
         enumerate(result);
         if (result.cost >= forbidden) {
             result.choice.clear();
         } else {
             for (int s = order_.step_count - 1; s >= 0; --s) {
-                if (order_.steps[at(s)].node >= 0) {
-                    undo(order_.steps[at(s)], result.choice);
+                if (order_.steps[to_size(s)].node >= 0) {
+                    undo(order_.steps[to_size(s)], result.choice);
                 }
             }
         }
@@ -144,9 +144,9 @@ private:
     }
     const std::vector<T>& table(int id) {
         if (id >= problem_.edges()) {
-            return made_[at(same_[at(id - problem_.edges())])];
+            return made_[to_size(same_[to_size(id - problem_.edges())])];
         }
-        std::vector<T>& t = given_[at(problem_.table_number(id))];
+        std::vector<T>& t = given_[to_size(problem_.table_number(id))];
         if (t.empty()) {
             convert(problem_.table(id), t);
         }
@@ -154,9 +154,9 @@ private:
     }
     const std::vector<T>& unary(int id) {
         if (id >= problem_.nodes()) {
-            return unaries_[at(problem_.nodes() + same_[at(id - problem_.nodes())])];
+            return unaries_[to_size(problem_.nodes() + same_[to_size(id - problem_.nodes())])];
         }
-        std::vector<T>& u = unaries_[at(problem_.unary_number(id))];
+        std::vector<T>& u = unaries_[to_size(problem_.unary_number(id))];
         if (u.empty()) {
             convert(problem_.unary(id), u);
         }
@@ -166,14 +166,14 @@ private:
     /// Deep networks have many parts that are alike: a step of which all tables were met before is that step's once
     /// more.
     void step_or_repeat(int s) {
-        const elimination_step& step = order_.steps[at(s)];
+        const elimination_step& step = order_.steps[to_size(s)];
         const auto table_number = [&](int id) {
             return id < problem_.edges() ? (id < 0 ? -1 : problem_.table_number(id))
-                                         : problem_.edges() + same_[at(id - problem_.edges())];
+                                         : problem_.edges() + same_[to_size(id - problem_.edges())];
         };
         const auto unary_number = [&](int id) {
             return id < problem_.nodes() ? (id < 0 ? -1 : problem_.unary_number(id))
-                                         : problem_.nodes() + same_[at(id - problem_.nodes())];
+                                         : problem_.nodes() + same_[to_size(id - problem_.nodes())];
         };
         const signature what{{static_cast<int>(step.kind), step.leaf_is_source ? 1 : 0, table_number(step.first),
                               table_number(step.second), unary_number(step.unary), unary_number(step.neighbour_unary)},
@@ -181,7 +181,7 @@ private:
         const auto place = std::lower_bound(met_.begin(), met_.end(), what,
                                             [](const signature& x, const signature& y) { return x.less_than(y); });
         const bool fresh = place == met_.end() || what.less_than(*place);
-        same_[at(s)] = fresh ? s : place->step;
+        same_[to_size(s)] = fresh ? s : place->step;
         if (fresh) {
             met_.insert(place, what);
         }
@@ -191,12 +191,12 @@ private:
     }
 
     void step(int s) {
-        const elimination_step& step = order_.steps[at(s)];
+        const elimination_step& step = order_.steps[to_size(s)];
         const std::vector<T>& first = table(step.first);
         const std::size_t rows = problem_.unary(step.from).size();
         if (step.kind == elimination::edge) {
             const std::vector<T>& second = table(step.second);
-            std::vector<T>& made = made_[at(s)];
+            std::vector<T>& made = made_[to_size(s)];
             made.resize(second.size());
             for (std::size_t i = 0; i < made.size(); ++i) {
                 made[i] = costs::sum(first[i], second[i]);
@@ -204,7 +204,7 @@ private:
         } else if (step.kind == elimination::leaf) {
             const std::vector<T>& own = unary(step.unary);
             const std::vector<T>& neighbour = unary(step.neighbour_unary);
-            std::vector<T>& made = unaries_[at(problem_.nodes() + s)];
+            std::vector<T>& made = unaries_[to_size(problem_.nodes() + s)];
             made.resize(rows);
             for (std::size_t i = 0; i < rows; ++i) {
                 T best = costs::none;
@@ -222,9 +222,9 @@ private:
                 }
             }
             const std::size_t columns = problem_.unary(step.to).size();
-            made_[at(s)].resize(rows * columns);
+            made_[to_size(s)].resize(rows * columns);
             min_plus(before_.data(), rows, own.size(), table(step.second).data(), columns, T{costs::none},
-                     made_[at(s)].data());
+                     made_[to_size(s)].data());
         }
     }
 
@@ -235,12 +235,12 @@ private:
 
     /// The first of the best choices of an eliminated node, given those of its neighbours.
     void undo(const elimination_step& step, std::vector<choice_t>& choice) {
-        const std::size_t i = choice[at(step.from)];
+        const std::size_t i = choice[to_size(step.from)];
         const std::vector<T>& first = table(step.first);
         const std::vector<T>& own = unary(step.unary);
         const std::size_t rows = problem_.unary(step.from).size();
         T best = costs::none;
-        choice_t& here = choice[at(step.node)];
+        choice_t& here = choice[to_size(step.node)];
         here = 0;
         for (std::size_t j = 0; j < own.size(); ++j) {
             T sum = costs::none;
@@ -249,7 +249,7 @@ private:
             } else {
                 const std::size_t columns = problem_.unary(step.to).size();
                 sum = costs::sum(first[i * own.size() + j], own[j]) +
-                      table(step.second)[j * columns + choice[at(step.to)]];
+                      table(step.second)[j * columns + choice[to_size(step.to)]];
             }
             if (sum < best) {
                 best = sum;
@@ -261,14 +261,15 @@ private:
     /// Enumerates the remaining nodes, one connected component after the other.
     void enumerate(elimination_solution& result) {
         std::vector<live_edge> edges;
-        std::vector<int> component(at(problem_.nodes()), -1);
+        std::vector<int> component(to_size(problem_.nodes()), -1);
         for (int v = 0; v < problem_.nodes(); ++v) {
-            for (int e = order_.unary[at(v)] >= 0 ? order_.first_out[at(v)] : -1; e >= 0; e = order_.next_out[at(e)]) {
-                edges.push_back({v, order_.to[at(e)], as_costs(table(e))});
+            for (int e = order_.unary[to_size(v)] >= 0 ? order_.first_out[to_size(v)] : -1; e >= 0;
+                 e = order_.next_out[to_size(e)]) {
+                edges.push_back({v, order_.to[to_size(e)], as_costs(table(e))});
             }
         }
         for (int root = 0; root < problem_.nodes(); ++root) {
-            if (order_.unary[at(root)] >= 0 && component[at(root)] < 0) {
+            if (order_.unary[to_size(root)] >= 0 && component[to_size(root)] < 0) {
                 enumerate_component(root, edges, component, result);
             }
         }
@@ -284,21 +285,21 @@ private:
 
     void enumerate_component(int root, const std::vector<live_edge>& edges, std::vector<int>& component,
                              elimination_solution& result) {
-        component[at(root)] = root;
+        component[to_size(root)] = root;
         for (bool grown = true; grown;) {
             grown = false;
             for (const live_edge& e : edges) {
-                const bool from = component[at(e.from)] == root;
-                if (from != (component[at(e.to)] == root)) {
-                    component[at(from ? e.to : e.from)] = root;
+                const bool from = component[to_size(e.from)] == root;
+                if (from != (component[to_size(e.to)] == root)) {
+                    component[to_size(from ? e.to : e.from)] = root;
                     grown = true;
                 }
             }
         }
         std::vector<live_node> nodes;
         for (int v = root; v < problem_.nodes(); ++v) {
-            if (component[at(v)] == root) {
-                nodes.push_back({v, as_costs(unary(order_.unary[at(v)])), problem_.configurations(v)});
+            if (component[to_size(v)] == root) {
+                nodes.push_back({v, as_costs(unary(order_.unary[to_size(v)])), problem_.configurations(v)});
             }
         }
         const std::int64_t left = budget_ - result.statistics.relaxations - result.statistics.visited;
@@ -309,7 +310,7 @@ private:
             result.state = status::budget_exhausted;
         }
         for (std::size_t d = 0; d < nodes.size(); ++d) {
-            result.choice[at(nodes[d].node)] = s.found[d];
+            result.choice[to_size(nodes[d].node)] = s.found[d];
         }
     }
 
@@ -335,11 +336,11 @@ elimination_statistics plan_eliminations(const Problem& problem, const eliminati
     elimination_statistics count = detail::count_eliminations(order);
     const auto sizes = [&](int v) { return problem.configurations(v); };
     for (int s = 0; s < order.step_count; ++s) {
-        count.relaxations = add_costs(count.relaxations, detail::relaxations_of(order.steps[detail::at(s)], sizes));
+        count.relaxations = add_costs(count.relaxations, detail::relaxations_of(order.steps[to_size(s)], sizes));
     }
     count.visited = 1;
     for (int v = 0; v < problem.nodes(); ++v) {
-        if (order.unary[detail::at(v)] >= 0) {
+        if (order.unary[to_size(v)] >= 0) {
             count.visited =
                 count.visited < forbidden / max_configurations ? count.visited * problem.configurations(v) : forbidden;
         }

@@ -48,11 +48,11 @@ public:
     /// `w.from` and `w.to` of the given edges must be set.
     constexpr void run() {
         for (int v = 0; v < w_.nodes; ++v) {
-            w_.first_out[at(v)] = w_.first_in[at(v)] = -1;
-            w_.unary[at(v)] = v;
+            w_.first_out[to_size(v)] = w_.first_in[to_size(v)] = -1;
+            w_.unary[to_size(v)] = v;
         }
         for (int e = 0; e < w_.edges; ++e) {
-            add_edge(e, w_.from[at(e)], w_.to[at(e)]);
+            add_edge(e, w_.from[to_size(e)], w_.to[to_size(e)]);
         }
         for (int v = 0; v < w_.nodes; ++v) {
             look_at(v);
@@ -62,12 +62,12 @@ public:
         while (next_leaf < leaf_count_ || next_inner < inner_count_) {
             // Leaves first: they cost a factor of C less than nodes.
             if (next_leaf < leaf_count_) {
-                const int v = w_.leaves[at(next_leaf++)];
+                const int v = w_.leaves[to_size(next_leaf++)];
                 if (is_leaf(v)) {
                     eliminate_leaf(v);
                 }
             } else {
-                const int v = w_.inner[at(next_inner++)];
+                const int v = w_.inner[to_size(next_inner++)];
                 if (is_inner(v)) {
                     eliminate_node(v);
                 }
@@ -76,31 +76,33 @@ public:
     }
 
 private:
-    constexpr bool is_leaf(int v) const { return leaf_rule_ && w_.in_degree[at(v)] + w_.out_degree[at(v)] == 1; }
+    constexpr bool is_leaf(int v) const {
+        return leaf_rule_ && w_.in_degree[to_size(v)] + w_.out_degree[to_size(v)] == 1;
+    }
 
     /// On a cycle of two nodes the result would be an edge from a node to itself.
     constexpr bool is_inner(int v) const {
-        return w_.in_degree[at(v)] == 1 && w_.out_degree[at(v)] == 1 &&
-               w_.from[at(w_.first_in[at(v)])] != w_.to[at(w_.first_out[at(v)])];
+        return w_.in_degree[to_size(v)] == 1 && w_.out_degree[to_size(v)] == 1 &&
+               w_.from[to_size(w_.first_in[to_size(v)])] != w_.to[to_size(w_.first_out[to_size(v)])];
     }
 
     constexpr void look_at(int v) {
         if (is_leaf(v)) {
-            w_.leaves[at(leaf_count_++)] = v;
+            w_.leaves[to_size(leaf_count_++)] = v;
         } else if (is_inner(v)) {
-            w_.inner[at(inner_count_++)] = v;
+            w_.inner[to_size(inner_count_++)] = v;
         }
     }
 
     /// Links an edge, merged with the one that is parallel to it, if any.
     constexpr void add_edge(int e, int from, int to) {
-        int parallel = w_.first_out[at(from)];
-        while (parallel >= 0 && w_.to[at(parallel)] != to) {
-            parallel = w_.next_out[at(parallel)];
+        int parallel = w_.first_out[to_size(from)];
+        while (parallel >= 0 && w_.to[to_size(parallel)] != to) {
+            parallel = w_.next_out[to_size(parallel)];
         }
         if (parallel >= 0) {
             remove_edge(parallel);
-            elimination_step& step = w_.steps[at(w_.step_count)];
+            elimination_step& step = w_.steps[to_size(w_.step_count)];
             step.kind = elimination::edge;
             step.from = from;
             step.to = to;
@@ -108,72 +110,72 @@ private:
             step.second = e;
             e = w_.edges + w_.step_count++;
         }
-        w_.from[at(e)] = from;
-        w_.to[at(e)] = to;
-        w_.next_out[at(e)] = w_.first_out[at(from)];
-        w_.first_out[at(from)] = e;
-        ++w_.out_degree[at(from)];
-        w_.next_in[at(e)] = w_.first_in[at(to)];
-        w_.first_in[at(to)] = e;
-        ++w_.in_degree[at(to)];
+        w_.from[to_size(e)] = from;
+        w_.to[to_size(e)] = to;
+        w_.next_out[to_size(e)] = w_.first_out[to_size(from)];
+        w_.first_out[to_size(from)] = e;
+        ++w_.out_degree[to_size(from)];
+        w_.next_in[to_size(e)] = w_.first_in[to_size(to)];
+        w_.first_in[to_size(to)] = e;
+        ++w_.in_degree[to_size(to)];
     }
 
     template <class Links>
     static constexpr void unlink(int& first, Links& next, int e) {
         if (first == e) {
-            first = next[at(e)];
+            first = next[to_size(e)];
             return;
         }
         int before = first;
-        while (next[at(before)] != e) {
-            before = next[at(before)];
+        while (next[to_size(before)] != e) {
+            before = next[to_size(before)];
         }
-        next[at(before)] = next[at(e)];
+        next[to_size(before)] = next[to_size(e)];
     }
 
     constexpr void remove_edge(int e) {
-        const int from = w_.from[at(e)];
-        const int to = w_.to[at(e)];
-        unlink(w_.first_out[at(from)], w_.next_out, e);
-        unlink(w_.first_in[at(to)], w_.next_in, e);
-        --w_.out_degree[at(from)];
-        --w_.in_degree[at(to)];
+        const int from = w_.from[to_size(e)];
+        const int to = w_.to[to_size(e)];
+        unlink(w_.first_out[to_size(from)], w_.next_out, e);
+        unlink(w_.first_in[to_size(to)], w_.next_in, e);
+        --w_.out_degree[to_size(from)];
+        --w_.in_degree[to_size(to)];
     }
 
     constexpr void eliminate_leaf(int v) {
-        const bool source = w_.out_degree[at(v)] == 1;
-        const int e = source ? w_.first_out[at(v)] : w_.first_in[at(v)];
-        const int neighbour = source ? w_.to[at(e)] : w_.from[at(e)];
+        const bool source = w_.out_degree[to_size(v)] == 1;
+        const int e = source ? w_.first_out[to_size(v)] : w_.first_in[to_size(v)];
+        const int neighbour = source ? w_.to[to_size(e)] : w_.from[to_size(e)];
         remove_edge(e);
-        elimination_step& step = w_.steps[at(w_.step_count)];
+        elimination_step& step = w_.steps[to_size(w_.step_count)];
         step.kind = elimination::leaf;
         step.leaf_is_source = source;
         step.node = v;
         step.from = neighbour;
         step.first = e;
-        step.unary = w_.unary[at(v)];
-        step.neighbour_unary = w_.unary[at(neighbour)];
-        w_.unary[at(neighbour)] = w_.nodes + w_.step_count++;
-        w_.unary[at(v)] = -1;
+        step.unary = w_.unary[to_size(v)];
+        step.neighbour_unary = w_.unary[to_size(neighbour)];
+        w_.unary[to_size(neighbour)] = w_.nodes + w_.step_count++;
+        w_.unary[to_size(v)] = -1;
         look_at(neighbour);
     }
 
     constexpr void eliminate_node(int v) {
-        const int in = w_.first_in[at(v)];
-        const int out = w_.first_out[at(v)];
-        const int from = w_.from[at(in)];
-        const int to = w_.to[at(out)];
+        const int in = w_.first_in[to_size(v)];
+        const int out = w_.first_out[to_size(v)];
+        const int from = w_.from[to_size(in)];
+        const int to = w_.to[to_size(out)];
         remove_edge(in);
         remove_edge(out);
-        elimination_step& step = w_.steps[at(w_.step_count)];
+        elimination_step& step = w_.steps[to_size(w_.step_count)];
         step.kind = elimination::node;
         step.node = v;
         step.from = from;
         step.to = to;
         step.first = in;
         step.second = out;
-        step.unary = w_.unary[at(v)];
-        w_.unary[at(v)] = -1;
+        step.unary = w_.unary[to_size(v)];
+        w_.unary[to_size(v)] = -1;
         const int e = w_.edges + w_.step_count++;
         add_edge(e, from, to);
         look_at(from);
@@ -199,18 +201,18 @@ struct run_time_order {
 
     run_time_order(const Problem& problem, bool leaf_rule) : nodes{problem.nodes()}, edges{problem.edges()} {
         for (std::vector<int>* list : {&from, &to, &next_out, &next_in}) {
-            list->resize(2 * at(edges));
+            list->resize(2 * to_size(edges));
         }
         for (std::vector<int>* list : {&first_out, &first_in, &out_degree, &in_degree, &unary}) {
-            list->resize(at(nodes));
+            list->resize(to_size(nodes));
         }
         for (std::vector<int>* list : {&leaves, &inner}) {
-            list->resize(at(nodes) + 2 * at(edges));
+            list->resize(to_size(nodes) + 2 * to_size(edges));
         }
-        steps.resize(at(edges));
+        steps.resize(to_size(edges));
         for (int e = 0; e < edges; ++e) {
-            from[at(e)] = problem.edge(e).from;
-            to[at(e)] = problem.edge(e).to;
+            from[to_size(e)] = problem.edge(e).from;
+            to[to_size(e)] = problem.edge(e).to;
         }
         order_finder<run_time_order<Problem>>(*this, leaf_rule).run();
     }
@@ -228,13 +230,13 @@ constexpr std::int64_t relaxations_of(const elimination_step& step, const Sizes&
 template <class Steps, class Argmins, class Sizes, class Choice>
 constexpr void undo(const Steps& steps, int count, const Argmins& argmin, const Sizes& configurations, Choice& choice) {
     for (int s = count - 1; s >= 0; --s) {
-        const elimination_step& step = steps[at(s)];
+        const elimination_step& step = steps[to_size(s)];
         if (step.node >= 0) {
-            int cell = choice[at(step.from)];
+            int cell = choice[to_size(step.from)];
             if (step.to >= 0) {
-                cell = cell * configurations(step.to) + choice[at(step.to)];
+                cell = cell * configurations(step.to) + choice[to_size(step.to)];
             }
-            choice[at(step.node)] = argmin(s)[cell];
+            choice[to_size(step.node)] = argmin(s)[cell];
         }
     }
 }

@@ -33,7 +33,7 @@ grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optc
         const auto users = std::count(group_of.begin(), group_of.end(), static_cast<int>(i));
         if (users > 1 && detail::starts_block(g, first[i])) {
             const cost::op_model m = cost::model_of(g, first[i]);
-            for (const configuration& c : problem.configurations[detail::at(first[i])]) {
+            for (const configuration& c : problem.configurations[to_size(first[i])]) {
                 less.back().push_back((users - 1) * cost::synchronization_time(m, c, nullptr, on));
             }
         }
@@ -51,7 +51,7 @@ grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optc
         for (const baseline b : {baseline::data_parallel, baseline::one_weird_trick, baseline::model_parallel}) {
             std::vector<choice_t> start;
             for (int op : first) {
-                const std::vector<configuration>& offered = problem.configurations[detail::at(op)];
+                const std::vector<configuration>& offered = problem.configurations[to_size(op)];
                 const auto place =
                     std::find(offered.begin(), offered.end(), baseline_configuration(g, op, on.devices, b));
                 start.push_back(static_cast<choice_t>(place == offered.end() ? 0 : place - offered.begin()));
@@ -66,7 +66,7 @@ grouped_result grouped_optcnn(const graph_view& g, const machine& on, const optc
     result.cost = small.cost(choice);
     std::vector<choice_t> all;
     for (int group : group_of) {
-        all.push_back(choice[detail::at(group)]);
+        all.push_back(choice[to_size(group)]);
     }
     result.best = problem.strategy_of(all);
     return result;

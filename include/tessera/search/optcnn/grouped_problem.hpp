@@ -14,7 +14,7 @@ namespace tessera::search {
 template <class Problem>
 additive_problem grouped(const Problem& problem, const std::vector<int>& group_of, int groups,
                          const std::vector<std::vector<cost_t>>& less = {}) {
-    std::vector<std::vector<cost_t>> unary(detail::at(groups));
+    std::vector<std::vector<cost_t>> unary(to_size(groups));
     struct joined {
         int from = 0;
         int to = 0;
@@ -23,7 +23,7 @@ additive_problem grouped(const Problem& problem, const std::vector<int>& group_o
     std::vector<joined> edges;
     const auto accumulate = [](std::vector<cost_t>& sum, std::size_t i, cost_t x) { sum[i] = add_costs(sum[i], x); };
     for (int v = 0; v < problem.nodes(); ++v) {
-        std::vector<cost_t>& mine = unary[detail::at(group_of[detail::at(v)])];
+        std::vector<cost_t>& mine = unary[to_size(group_of[to_size(v)])];
         mine.resize(problem.unary(v).size(), 0);
         for (std::size_t c = 0; c < mine.size(); ++c) {
             accumulate(mine, c, problem.unary(v)[c]);
@@ -35,13 +35,13 @@ additive_problem grouped(const Problem& problem, const std::vector<int>& group_o
         }
     }
     for (int e = 0; e < problem.edges(); ++e) {
-        const int from = group_of[detail::at(problem.edge(e).from)];
-        const int to = group_of[detail::at(problem.edge(e).to)];
+        const int from = group_of[to_size(problem.edge(e).from)];
+        const int to = group_of[to_size(problem.edge(e).to)];
         const std::vector<cost_t>& table = problem.table(e);
-        const std::size_t columns = unary[detail::at(to)].size();
+        const std::size_t columns = unary[to_size(to)].size();
         if (from == to) { // between steps of the same operator: the diagonal
             for (std::size_t c = 0; c < columns; ++c) {
-                accumulate(unary[detail::at(to)], c, table[c * columns + c]);
+                accumulate(unary[to_size(to)], c, table[c * columns + c]);
             }
             continue;
         }
@@ -70,26 +70,26 @@ additive_problem grouped(const Problem& problem, const std::vector<int>& group_o
 /// wide to be solved exactly.
 template <class Problem>
 solution descend(const Problem& problem, std::vector<choice_t> choice) {
-    std::vector<std::vector<int>> edges(detail::at(problem.nodes()));
+    std::vector<std::vector<int>> edges(to_size(problem.nodes()));
     for (int e = 0; e < problem.edges(); ++e) {
-        edges[detail::at(problem.edge(e).from)].push_back(e);
-        edges[detail::at(problem.edge(e).to)].push_back(e);
+        edges[to_size(problem.edge(e).from)].push_back(e);
+        edges[to_size(problem.edge(e).to)].push_back(e);
     }
     for (bool better = true; better;) {
         better = false;
         for (int v = 0; v < problem.nodes(); ++v) {
             std::vector<cost_t> costs = problem.unary(v);
-            for (int e : edges[detail::at(v)]) {
+            for (int e : edges[to_size(v)]) {
                 const bool out = problem.edge(e).from == v;
-                const std::size_t columns = detail::at(problem.configurations(problem.edge(e).to));
-                const std::size_t other = choice[detail::at(out ? problem.edge(e).to : problem.edge(e).from)];
+                const std::size_t columns = to_size(problem.configurations(problem.edge(e).to));
+                const std::size_t other = choice[to_size(out ? problem.edge(e).to : problem.edge(e).from)];
                 for (std::size_t c = 0; c < costs.size(); ++c) {
                     costs[c] = add_costs(costs[c], problem.table(e)[out ? c * columns + other : other * columns + c]);
                 }
             }
-            const auto best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
-            if (costs[best] < costs[choice[detail::at(v)]]) {
-                choice[detail::at(v)] = static_cast<choice_t>(best);
+            const auto best = to_size(std::min_element(costs.begin(), costs.end()) - costs.begin());
+            if (costs[best] < costs[choice[to_size(v)]]) {
+                choice[to_size(v)] = static_cast<choice_t>(best);
                 better = true;
             }
         }

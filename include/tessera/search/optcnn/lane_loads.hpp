@@ -23,13 +23,12 @@ public:
 
     using lanes = fixed_vector<int, route::max_lanes>;
     bool has_far() const { return has_far_; }
-    index_t latency() const { return latency_; }                                 ///< of every route between blocks
-    const std::vector<int>& near(int device) const { return near_[of(device)]; } ///< itself too, in order
-    const lanes& out(int device) const { return out_[of(device)]; }
-    const lanes& in(int device) const { return in_[of(device)]; }
+    index_t latency() const { return latency_; }                                      ///< of every route between blocks
+    const std::vector<int>& near(int device) const { return near_[to_size(device)]; } ///< itself too, in order
+    const lanes& out(int device) const { return out_[to_size(device)]; }
+    const lanes& in(int device) const { return in_[to_size(device)]; }
 
 private:
-    static std::size_t of(int i) { return static_cast<std::size_t>(i); }
     static bool has(const lanes& all, int lane) { return std::find(all.begin(), all.end(), lane) != all.end(); }
 
     /// Sets out_ and in_: lanes that all routes of a device to other blocks share, from the first one on; the rest of
@@ -58,8 +57,6 @@ public:
     std::vector<index_t> edge_times(const tiles& from, const tiles& to, index_t element_bytes, bool gradient) const;
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     /// What pieces along one dimension have in common.
     struct overlaps {
         std::size_t wide = 0;         ///< the consumer's pieces

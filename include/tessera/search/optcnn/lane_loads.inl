@@ -8,13 +8,13 @@
 namespace tessera::search::detail {
 
 TESSERA_INLINE device_blocks::device_blocks(const cluster& on)
-    : of_(of(on.devices())), out_(of_.size()), in_(of_.size()) {
+    : of_(to_size(on.devices())), out_(of_.size()), in_(of_.size()) {
     for (int d = 0; d < on.devices(); ++d) {
-        of_[of(d)] = d;
+        of_[to_size(d)] = d;
     }
     if (!separates(on)) {
         for (int d = 0; d < on.devices(); ++d) {
-            of_[of(d)] = on.node_of(d);
+            of_[to_size(d)] = on.node_of(d);
         }
         if (!separates(on)) {
             std::fill(of_.begin(), of_.end(), 0);
@@ -24,10 +24,10 @@ TESSERA_INLINE device_blocks::device_blocks(const cluster& on)
     for (int d = 0; d < on.devices(); ++d) {
         near_.emplace_back();
         for (int e = 0; e < on.devices(); ++e) {
-            if (of_[of(e)] == of_[of(d)]) {
+            if (of_[to_size(e)] == of_[to_size(d)]) {
                 near_.back().push_back(e);
             }
-            has_far_ = has_far_ || of_[of(e)] != of_[of(d)];
+            has_far_ = has_far_ || of_[to_size(e)] != of_[to_size(d)];
         }
     }
 }
@@ -38,7 +38,7 @@ TESSERA_INLINE bool device_blocks::separates(const cluster& on) {
     for (int a = 0; a < n; ++a) {
         bool first = true;
         for (int b = 0; b < n; ++b) {
-            if (of_[of(a)] == of_[of(b)]) {
+            if (of_[to_size(a)] == of_[to_size(b)]) {
                 continue;
             }
             const route r = on.between(a, b);
@@ -48,46 +48,47 @@ TESSERA_INLINE bool device_blocks::separates(const cluster& on) {
             latency_ = r.latency;
             lanes common;
             for (const int lane : r.lanes) {
-                if (first || has(out_[of(a)], lane)) {
+                if (first || has(out_[to_size(a)], lane)) {
                     common.push_back(lane);
                 }
             }
-            out_[of(a)] = common;
+            out_[to_size(a)] = common;
             first = false;
         }
     }
-    std::vector<bool> known(of(n), false);
+    std::vector<bool> known(to_size(n), false);
     for (int a = 0; a < n; ++a) {
         for (int b = 0; b < n; ++b) {
-            if (of_[of(a)] == of_[of(b)]) {
+            if (of_[to_size(a)] == of_[to_size(b)]) {
                 continue;
             }
             lanes rest;
             for (const int lane : on.between(a, b).lanes) {
-                if (!has(out_[of(a)], lane)) {
+                if (!has(out_[to_size(a)], lane)) {
                     rest.push_back(lane);
                 }
             }
-            if (known[of(b)] && !(rest == in_[of(b)])) {
+            if (known[to_size(b)] && !(rest == in_[to_size(b)])) {
                 return false;
             }
-            in_[of(b)] = rest;
-            known[of(b)] = true;
+            in_[to_size(b)] = rest;
+            known[to_size(b)] = true;
         }
     }
     return true;
 }
 
-TESSERA_INLINE lane_loads::lane_loads(const cluster& on) : blocks_(on), devices_(on.devices()), lanes_(at(on.lanes())) {
-    std::vector<int> order(at(on.lanes())); // lanes by speed, and the place of each
+TESSERA_INLINE lane_loads::lane_loads(const cluster& on)
+    : blocks_(on), devices_(on.devices()), lanes_(to_size(on.lanes())) {
+    std::vector<int> order(to_size(on.lanes())); // lanes by speed, and the place of each
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int a, int b) {
         return on.lane_megabytes(a) != on.lane_megabytes(b) ? on.lane_megabytes(a) < on.lane_megabytes(b) : a < b;
     });
     std::vector<int> place(order.size());
     for (int i = 0; i < on.lanes(); ++i) {
-        const int lane = order[at(i)];
-        place[at(lane)] = i;
+        const int lane = order[to_size(i)];
+        place[to_size(lane)] = i;
         if (speeds_.empty() || speeds_.back().megabytes != on.lane_megabytes(lane)) {
             speeds_.push_back({on.lane_megabytes(lane), i, i});
         }
@@ -95,7 +96,7 @@ TESSERA_INLINE lane_loads::lane_loads(const cluster& on) : blocks_(on), devices_
     }
     const auto placed = [&](device_blocks::lanes lanes) {
         for (int& lane : lanes) {
-            lane = place[at(lane)];
+            lane = place[to_size(lane)];
         }
         return lanes;
     };
@@ -116,7 +117,7 @@ TESSERA_INLINE std::vector<index_t> lane_loads::edge_times(const tiles& from, co
         x.overlap.push_back(along(from, to, k));
     }
     std::vector<index_t> times;
-    times.reserve(at(from.each.size()) * at(to.each.size()));
+    times.reserve(to_size(from.each.size()) * to_size(to.each.size()));
     for (int i = 0; i < from.each.size(); ++i) {
         for (int j = 0; j < to.each.size(); ++j) {
             times.push_back(time_of(from, from.each[i], to, to.each[j], element_bytes, gradient, x));
@@ -127,8 +128,8 @@ TESSERA_INLINE std::vector<index_t> lane_loads::edge_times(const tiles& from, co
 
 TESSERA_INLINE lane_loads::overlaps lane_loads::along(const tiles& from, const tiles& to, int k) {
     overlaps o;
-    o.wide = at(to.pieces[k].size());
-    o.tall = at(from.pieces[k].size());
+    o.wide = to_size(to.pieces[k].size());
+    o.tall = to_size(from.pieces[k].size());
     const auto add = [](index_t a, index_t b) { return a + b; };
     o.common = cost::detail::common_sizes(from.pieces[k], to.pieces[k]);
     o.read = cost::detail::common_with(to.grids[k], to.pieces[k], from.pieces[k], add);
@@ -152,15 +153,15 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
     const index_t readers = copies(to, v);
     const index_t writers = copies(from, u);
     const bool apart = blocks_.has_far() && readers > 0 && writers > 0;
-    x.near.assign(at(v.shards), 0);
+    x.near.assign(to_size(v.shards), 0);
     x.latency = 0;
     for (int s = 0; s < u.shards; ++s, p += rank) {
         const index_t* row[max_rank]{};
         index_t all = readers; // that is read of what the shard has
         for (int k = 0; k < rank; ++k) {
-            const overlaps& o = x.overlap[at(k)];
+            const overlaps& o = x.overlap[to_size(k)];
             row[k] = o.common.data() + p[k] * o.wide;
-            all *= o.read[at(v.grids[k]) * o.tall + p[k]];
+            all *= o.read[to_size(v.grids[k]) * o.tall + p[k]];
         }
         const auto look = [&](int t) -> index_t {
             const std::uint16_t* const piece = q + t * rank;
@@ -169,14 +170,14 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
                 volume *= row[k][piece[k]];
             }
             if (s != t && volume > 0) {
-                const near_route& there = routes_[at(s * devices_ + t)];
+                const near_route& there = routes_[to_size(s * devices_ + t)];
                 x.latency = std::max(x.latency, there.latency);
                 add(x.forth, there.lanes, volume);
                 if (gradient) {
-                    add(x.back, routes_[at(t * devices_ + s)].lanes, volume);
+                    add(x.back, routes_[to_size(t * devices_ + s)].lanes, volume);
                 }
             }
-            x.near[at(t)] += volume;
+            x.near[to_size(t)] += volume;
             return volume;
         };
         if (!apart) {
@@ -190,23 +191,23 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
         }
         if (all > 0) {
             x.latency = std::max(x.latency, blocks_.latency());
-            add(x.forth, out_[at(s)], all);
+            add(x.forth, out_[to_size(s)], all);
             if (gradient) {
-                add(x.back, in_[at(s)], all);
+                add(x.back, in_[to_size(s)], all);
             }
         }
     }
     for (int t = 0; t < v.shards && apart; ++t) {
         index_t far = writers;
         for (int k = 0; k < rank; ++k) {
-            const overlaps& o = x.overlap[at(k)];
-            far *= o.written[at(u.grids[k]) * o.wide + q[t * rank + k]];
+            const overlaps& o = x.overlap[to_size(k)];
+            far *= o.written[to_size(u.grids[k]) * o.wide + q[t * rank + k]];
         }
-        far -= x.near[at(t)];
+        far -= x.near[to_size(t)];
         if (far > 0) {
-            add(x.forth, in_[at(t)], far);
+            add(x.forth, in_[to_size(t)], far);
             if (gradient) {
-                add(x.back, out_[at(t)], far);
+                add(x.back, out_[to_size(t)], far);
             }
         }
     }
@@ -215,7 +216,7 @@ TESSERA_INLINE index_t lane_loads::time_of(const tiles& from, const cost::tiled&
 
 TESSERA_INLINE void lane_loads::add(loads& to, const device_blocks::lanes& lanes, index_t volume) {
     for (const int lane : lanes) {
-        to[at(lane)] += volume;
+        to[to_size(lane)] += volume;
     }
 }
 
@@ -225,7 +226,7 @@ TESSERA_INLINE index_t lane_loads::arrived(loads& all, index_t bytes, index_t la
     for (const alike_lanes& l : speeds_) {
         index_t most = 0;
         for (int lane = l.begin; lane < l.end; ++lane) {
-            most = std::max(most, all[at(lane)]);
+            most = std::max(most, all[to_size(lane)]);
         }
         longest = std::max(longest, most * bytes * 1000 / l.megabytes);
         any = any || most > 0;

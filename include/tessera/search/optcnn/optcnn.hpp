@@ -129,7 +129,7 @@ void add_edges(additive_problem& costs, const graph_view& g, const std::vector<i
     std::vector<edge_kind> all;
     std::vector<std::size_t> number; // of every edge
     for_each_edge(g, [&](int producer, int op, int slot) {
-        const edge_kind x{kinds[at(producer)], kinds[at(op)], slot};
+        const edge_kind x{kinds[to_size(producer)], kinds[to_size(op)], slot};
         std::size_t i = all.size(); // most often of a kind that was met last
         while (i > 0 && (all[i - 1].from != x.from || all[i - 1].to != x.to || all[i - 1].slot != x.slot)) {
             --i;
@@ -190,14 +190,14 @@ public:
             }
         });
         for (int op = 0; op < g_.op_count; ++op) {
-            const int twin = kinds_[at(op)];
-            problem.configurations.push_back(nodes_[at(twin)].configurations);
-            twin == op ? problem.costs.add_node(nodes_[at(twin)].unary) : problem.costs.add_node_like(twin);
+            const int twin = kinds_[to_size(op)];
+            problem.configurations.push_back(nodes_[to_size(twin)].configurations);
+            twin == op ? problem.costs.add_node(nodes_[to_size(twin)].unary) : problem.costs.add_node_like(twin);
         }
         add_edges(problem.costs, g_, kinds_, threads_, [this](int from, int to, int slot) {
-            const node& v = nodes_[at(to)];
+            const node& v = nodes_[to_size(to)];
             const operand& input = v.model.d.operands[v.model.d.find_operand(operand_kind::input, slot)];
-            return cost::edge_table(nodes_[at(from)].output, v.inputs[at(slot)], bytes_of(input.type),
+            return cost::edge_table(nodes_[to_size(from)].output, v.inputs[to_size(slot)], bytes_of(input.type),
                                     input.differentiable, on_);
         });
         return problem;
@@ -214,17 +214,17 @@ private:
     };
 
     void price(int op) {
-        node& n = nodes_[at(op)];
+        node& n = nodes_[to_size(op)];
         n.model = cost::model_of(g_, op);
         const description& d = n.model.d;
-        n.inputs.resize(at(g_.ops[op].inputs.size()));
+        n.inputs.resize(to_size(g_.ops[op].inputs.size()));
         for_each_offered(g_, op, d, on_.devices, options_, [&](const configuration& c) {
             n.configurations.push_back(c);
             n.unary.push_back(cost::compute_time(n.model, c, nullptr, on_) +
                               cost::synchronization_time(n.model, c, nullptr, on_));
             n.output.add(d, d.output(), c);
             for (int slot = 0; slot < g_.ops[op].inputs.size(); ++slot) {
-                n.inputs[at(slot)].add(d, d.find_operand(operand_kind::input, slot), c);
+                n.inputs[to_size(slot)].add(d, d.find_operand(operand_kind::input, slot), c);
             }
         });
     }
@@ -256,7 +256,8 @@ struct optcnn_result {
     elimination_statistics statistics; ///< of OptCNN's eliminations; where others took over, as they would have been
     optcnn_method by = optcnn_method::eliminations;
     int width =
-        0; ///< of variable elimination; of the problem of groups where operators were grouped; not counted for OptCNN's eliminations
+        0; ///< of variable elimination; of the problem of groups where operators were grouped; not counted for OptCNN's
+           ///< eliminations
     bool exact = true; ///< the cheapest of all
 };
 
@@ -270,8 +271,8 @@ std::vector<int> alike_groups(const graph_view& g, const Problem& problem, std::
     for (int op = 0; op < g.op_count; ++op) {
         int group = -1;
         for (std::size_t i = 0; i < first.size() && group < 0; ++i) {
-            const bool same = groups.kind_of[at(first[i])] == groups.kind_of[at(op)] &&
-                              problem.configurations[at(first[i])] == problem.configurations[at(op)];
+            const bool same = groups.kind_of[to_size(first[i])] == groups.kind_of[to_size(op)] &&
+                              problem.configurations[to_size(first[i])] == problem.configurations[to_size(op)];
             group = same ? static_cast<int>(i) : -1;
         }
         if (group < 0) {
@@ -296,14 +297,14 @@ solution solve_grouped(const graph_view& g, const Problem& problem, int devices,
     if (together.state == status::solved) {
         starts.emplace_back();
         for (const int group : group_of) {
-            starts.back().push_back(together.choice[at(group)]);
+            starts.back().push_back(together.choice[to_size(group)]);
         }
     }
     for (const baseline b :
          {baseline::data_parallel, baseline::model_parallel, baseline::one_weird_trick, baseline::single_device}) {
         starts.emplace_back();
         for (int op = 0; op < g.op_count; ++op) {
-            const std::vector<configuration>& offered = problem.configurations[at(op)];
+            const std::vector<configuration>& offered = problem.configurations[to_size(op)];
             const configuration wanted = baseline_configuration(g, op, devices, b);
             std::size_t place = 0;
             while (place < offered.size() && !(offered[place] == wanted)) {

@@ -16,7 +16,7 @@ template <int Nodes>
 struct static_result {
     status state = status::solved;
     cost_t cost = 0;
-    std::array<choice_t, static_cast<std::size_t>(Nodes)> choices{};
+    std::array<choice_t, to_size(Nodes)> choices{};
     elimination_statistics statistics;
 };
 
@@ -46,9 +46,9 @@ template <class P, bool LeafRule>
 struct remainder {
     int node_count = 0;
     int edge_count = 0;
-    int node[at(P::nodes + 1)]{};
-    int level[at(P::nodes + 1)]{};
-    int edge[at(P::edges + 1)]{}; ///< tables
+    int node[to_size(P::nodes + 1)]{};
+    int level[to_size(P::nodes + 1)]{};
+    int edge[to_size(P::edges + 1)]{}; ///< tables
 
     constexpr remainder() {
         const auto& order = static_order<P, LeafRule>;
@@ -81,8 +81,8 @@ inline constexpr cost_t least_cost = least_of(edge_costs<P, LeafRule, Id>().cost
 
 template <class P, bool LeafRule>
 struct static_levels {
-    level levels[at(P::nodes + 1)]{};
-    back_edge edges[at(P::edges + 1)]{};
+    level levels[to_size(P::nodes + 1)]{};
+    back_edge edges[to_size(P::edges + 1)]{};
 };
 
 template <class P, bool LeafRule, int... Levels, int... Edges>
@@ -122,7 +122,8 @@ inline constexpr auto
                                                   count_to<static_remainder<P, LeafRule>.edge_count>{});
 
 template <class P>
-using static_state = depth_first_state<std::array<choice_t, at(P::nodes + 1)>, std::array<cost_t, at(P::nodes + 1)>>;
+using static_state =
+    depth_first_state<std::array<choice_t, to_size(P::nodes + 1)>, std::array<cost_t, to_size(P::nodes + 1)>>;
 
 /// Partial choices visited in one evaluation: one takes some 60 steps and 20 more per edge.
 template <class P, bool LeafRule>
@@ -257,11 +258,11 @@ constexpr auto finish(static_result<P::nodes> result) {
         result.state = status::infeasible;
     } else {
         for (int d = 0; d < static_remainder<P, LeafRule>.node_count; ++d) {
-            result.choices[at(static_remainder<P, LeafRule>.node[d])] = state.found[at(d)];
+            result.choices[to_size(static_remainder<P, LeafRule>.node[d])] = state.found[to_size(d)];
         }
         undo(
             static_order<P, LeafRule>.steps, static_order<P, LeafRule>.step_count,
-            [](int s) { return argmins<P, LeafRule>[at(s)]; }, [](int v) { return P::configurations(v); },
+            [](int s) { return argmins<P, LeafRule>[to_size(s)]; }, [](int v) { return P::configurations(v); },
             result.choices);
         result.state = status::solved;
         result.cost = state.found_cost;

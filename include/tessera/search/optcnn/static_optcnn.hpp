@@ -21,8 +21,8 @@ struct graph_edge {
 /// The structure of a network: its edges, and for each operator the first one that is like it.
 template <int Ops, int Edges>
 struct graph_structure {
-    int kinds[at(Ops + 1)]{};
-    graph_edge edges[at(Edges + 1)]{};
+    int kinds[to_size(Ops + 1)]{};
+    graph_edge edges[to_size(Edges + 1)]{};
     int edge_count = 0;
 };
 
@@ -63,8 +63,8 @@ struct priced_operator {
     static constexpr int pieces = 8 * Devices + 32;
     using tiles = cost::tiling<Configurations, pieces, Devices>;
 
-    configuration configurations[at(Configurations)]{};
-    cost_t unary[at(Configurations)]{};
+    configuration configurations[to_size(Configurations)]{};
+    cost_t unary[to_size(Configurations)]{};
     tiles output;
 };
 
@@ -113,7 +113,7 @@ constexpr auto price_edge() {
         needed.add(d, input, to.configurations[c]);
     }
     constexpr int pieces = from.pieces;
-    index_t scratch[at(max_rank * pieces * (2 * pieces) + 2 * on.devices + 2)];
+    index_t scratch[to_size(max_rank * pieces * (2 * pieces) + 2 * on.devices + 2)];
     cost::edge_times(from.output, needed, bytes_of(d.operands[input].type), d.operands[input].differentiable, on,
                      scratch, times.cost);
     return times;
@@ -133,7 +133,7 @@ struct static_optcnn_problem<Net, Batch, Preset, int_list<Nodes...>, int_list<Ed
     static constexpr int edges = sizeof...(Edges);
     static constexpr int edge_steps = 10;
 
-    static constexpr int counts[at(nodes)] = {offered_count<Net, Batch, Preset, structure.kinds[Nodes]>...};
+    static constexpr int counts[to_size(nodes)] = {offered_count<Net, Batch, Preset, structure.kinds[Nodes]>...};
     static constexpr int configurations(int node) { return counts[node]; }
     static constexpr edge_ends edge(int e) { return {structure.edges[e].from, structure.edges[e].to}; }
 
@@ -147,8 +147,9 @@ struct static_optcnn_problem<Net, Batch, Preset, int_list<Nodes...>, int_list<Ed
     }
 
     // Instantiated when first used, which is after the budget is checked.
-    static constexpr const cost_t* unaries[at(nodes)] = {priced<Net, Batch, Preset, structure.kinds[Nodes]>.unary...};
-    static constexpr const cost_t* tables[at(edges + 1)] = {
+    static constexpr const cost_t* unaries[to_size(nodes)] = {
+        priced<Net, Batch, Preset, structure.kinds[Nodes]>.unary...};
+    static constexpr const cost_t* tables[to_size(edges + 1)] = {
         priced_edge<Net, Batch, Preset, structure.kinds[structure.edges[Edges].from],
                     structure.kinds[structure.edges[Edges].to], structure.edges[Edges].slot>.cost...,
         nullptr};

@@ -21,7 +21,7 @@ struct as_int_list<std::index_sequence<Is...>> {
     using type = int_list<static_cast<int>(Is)...>;
 };
 template <int Count>
-using count_to = typename as_int_list<std::make_index_sequence<static_cast<std::size_t>(Count)>>::type;
+using count_to = typename as_int_list<std::make_index_sequence<to_size(Count)>>::type;
 
 /// Steps of one evaluation of the user's cost functions.
 template <class P>
@@ -44,7 +44,7 @@ constexpr int unary_steps_of() {
 template <int Count>
 struct static_costs {
     static constexpr int count = Count;
-    cost_t cost[at(Count)]{};
+    cost_t cost[to_size(Count)]{};
     bool has_negative = false;
 
     constexpr void set(int i, cost_t given) {
@@ -55,8 +55,8 @@ struct static_costs {
 template <int Count>
 struct static_minima {
     static constexpr int count = Count;
-    cost_t cost[at(Count)]{};
-    choice_t argmin[at(Count)]{};
+    cost_t cost[to_size(Count)]{};
+    choice_t argmin[to_size(Count)]{};
 };
 
 /// Cells that one evaluation can compute when one of them takes `steps` out of `allowed`.
@@ -147,11 +147,13 @@ struct static_order_storage {
     static constexpr int nodes = Nodes;
     static constexpr int edges = Edges;
     int step_count = 0;
-    int from[at(2 * Edges + 1)]{}, to[at(2 * Edges + 1)]{}, next_out[at(2 * Edges + 1)]{}, next_in[at(2 * Edges + 1)]{};
-    int first_out[at(Nodes + 1)]{}, first_in[at(Nodes + 1)]{}, out_degree[at(Nodes + 1)]{}, in_degree[at(Nodes + 1)]{};
-    int unary[at(Nodes + 1)]{};
-    int leaves[at(Nodes + 2 * Edges + 1)]{}, inner[at(Nodes + 2 * Edges + 1)]{};
-    elimination_step steps[at(Edges + 1)]{};
+    int from[to_size(2 * Edges + 1)]{}, to[to_size(2 * Edges + 1)]{}, next_out[to_size(2 * Edges + 1)]{},
+        next_in[to_size(2 * Edges + 1)]{};
+    int first_out[to_size(Nodes + 1)]{}, first_in[to_size(Nodes + 1)]{}, out_degree[to_size(Nodes + 1)]{},
+        in_degree[to_size(Nodes + 1)]{};
+    int unary[to_size(Nodes + 1)]{};
+    int leaves[to_size(Nodes + 2 * Edges + 1)]{}, inner[to_size(Nodes + 2 * Edges + 1)]{};
+    elimination_step steps[to_size(Edges + 1)]{};
 };
 
 template <class P, bool LeafRule>
@@ -237,8 +239,8 @@ private:
     /// another variable, and a call would cost more than the relaxation.
     template <int Size>
     static constexpr void min_plus(static_minima<Size>& out, int begin) {
-        cost_t second[at(middle * columns)]{};
-        cost_t row[at(middle)]{};
+        cost_t second[to_size(middle * columns)]{};
+        cost_t row[to_size(middle)]{};
         const auto& own = node_costs<P, LeafRule, step.unary>();
         for (int i = 0; i < middle * columns; ++i) {
             second[i] = edge_costs<P, LeafRule, step.second>().cost[i];

@@ -25,9 +25,9 @@ struct elimination_width {
 template <class Problem>
 elimination_width min_fill_order(const Problem& problem) {
     const int n = problem.nodes();
-    std::vector<std::vector<int>> neighbours(detail::at(n));
+    std::vector<std::vector<int>> neighbours(to_size(n));
     const auto join = [&](int a, int b) {
-        std::vector<int>& list = neighbours[detail::at(a)];
+        std::vector<int>& list = neighbours[to_size(a)];
         const auto place = std::lower_bound(list.begin(), list.end(), b);
         if (place == list.end() || *place != b) {
             list.insert(place, b);
@@ -38,11 +38,11 @@ elimination_width min_fill_order(const Problem& problem) {
         join(problem.edge(e).to, problem.edge(e).from);
     }
     const auto joined = [&](int a, int b) {
-        const std::vector<int>& list = neighbours[detail::at(a)];
+        const std::vector<int>& list = neighbours[to_size(a)];
         return std::binary_search(list.begin(), list.end(), b);
     };
     const auto fill_of = [&](int v) {
-        const std::vector<int>& around = neighbours[detail::at(v)];
+        const std::vector<int>& around = neighbours[to_size(v)];
         std::int64_t fill = 0;
         for (std::size_t i = 0; i < around.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) {
@@ -53,7 +53,7 @@ elimination_width min_fill_order(const Problem& problem) {
     };
     const auto table_of = [&](int v) {
         std::int64_t size = 1;
-        for (int u : neighbours[detail::at(v)]) {
+        for (int u : neighbours[to_size(v)]) {
             size = size < forbidden / max_configurations ? size * problem.configurations(u) : forbidden;
         }
         return size;
@@ -62,28 +62,27 @@ elimination_width min_fill_order(const Problem& problem) {
     for (int v = 0; v < n; ++v) {
         fill.push_back(fill_of(v));
     }
-    std::vector<char> gone(detail::at(n), 0);
+    std::vector<char> gone(to_size(n), 0);
     elimination_width result;
     for (int step = 0; step < n; ++step) {
         int best = -1;
         for (int v = 0; v < n; ++v) {
-            if (gone[detail::at(v)] == 0 &&
-                (best < 0 || fill[detail::at(v)] < fill[detail::at(best)] ||
-                 (fill[detail::at(v)] == fill[detail::at(best)] && table_of(v) < table_of(best)))) {
+            if (gone[to_size(v)] == 0 && (best < 0 || fill[to_size(v)] < fill[to_size(best)] ||
+                                          (fill[to_size(v)] == fill[to_size(best)] && table_of(v) < table_of(best)))) {
                 best = v;
             }
         }
         const std::int64_t size = table_of(best);
-        const std::vector<int> around = neighbours[detail::at(best)];
+        const std::vector<int> around = neighbours[to_size(best)];
         result.order.push_back(best);
         result.width = std::max(result.width, static_cast<int>(around.size()));
         result.largest_table = std::max(result.largest_table, size);
         result.relaxations = size < forbidden / max_configurations
                                  ? add_costs(result.relaxations, size * problem.configurations(best))
                                  : forbidden;
-        gone[detail::at(best)] = 1;
+        gone[to_size(best)] = 1;
         for (int u : around) {
-            std::vector<int>& list = neighbours[detail::at(u)];
+            std::vector<int>& list = neighbours[to_size(u)];
             list.erase(std::lower_bound(list.begin(), list.end(), best));
             for (int w : around) {
                 if (w != u) {
@@ -93,12 +92,12 @@ elimination_width min_fill_order(const Problem& problem) {
         }
         std::vector<int> changed = around; // fills change within two steps of the node
         for (int u : around) {
-            changed.insert(changed.end(), neighbours[detail::at(u)].begin(), neighbours[detail::at(u)].end());
+            changed.insert(changed.end(), neighbours[to_size(u)].begin(), neighbours[to_size(u)].end());
         }
         std::sort(changed.begin(), changed.end());
         changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
         for (int u : changed) {
-            fill[detail::at(u)] = fill_of(u);
+            fill[to_size(u)] = fill_of(u);
         }
     }
     return result;
@@ -147,13 +146,13 @@ public:
             result.state = status::infeasible;
             return;
         }
-        result.choice.resize(at(p_.nodes()));
+        result.choice.resize(to_size(p_.nodes()));
         for (std::size_t s = steps.size(); s-- > 0;) {
             std::size_t cell = 0;
             for (int u : steps[s].around) {
-                cell = cell * at(p_.configurations(u)) + result.choice[at(u)];
+                cell = cell * to_size(p_.configurations(u)) + result.choice[to_size(u)];
             }
-            result.choice[at(steps[s].node)] = steps[s].best[cell];
+            result.choice[to_size(steps[s].node)] = steps[s].best[cell];
         }
     }
 
@@ -186,18 +185,16 @@ private:
         std::vector<std::vector<std::size_t>> stride(mine.size(), std::vector<std::size_t>(depth + 1, 0));
         std::size_t cells = 1;
         for (int u : r.around) {
-            cells *= at(p_.configurations(u));
+            cells *= to_size(p_.configurations(u));
         }
         for (std::size_t f = 0; f < mine.size(); ++f) {
             std::size_t step = 1;
             for (std::size_t k = mine[f].nodes.size(); k-- > 0;) {
                 const int u = mine[f].nodes[k];
                 const std::size_t place =
-                    u == v
-                        ? depth
-                        : static_cast<std::size_t>(std::find(r.around.begin(), r.around.end(), u) - r.around.begin());
+                    u == v ? depth : to_size(std::find(r.around.begin(), r.around.end(), u) - r.around.begin());
                 stride[f][place] += step;
-                step *= at(p_.configurations(u));
+                step *= to_size(p_.configurations(u));
             }
         }
         factor made{r.around, std::vector<cost_t>(cells)};
@@ -209,7 +206,7 @@ private:
             for (int c = 0; c < p_.configurations(v); ++c) {
                 cost_t sum = 0;
                 for (std::size_t f = 0; f < mine.size(); ++f) {
-                    sum = add_costs(sum, mine[f].costs[base[f] + stride[f][depth] * at(c)]);
+                    sum = add_costs(sum, mine[f].costs[base[f] + stride[f][depth] * to_size(c)]);
                 }
                 if (sum < best) {
                     best = sum;
@@ -227,7 +224,7 @@ private:
                 }
                 choice[k] = 0;
                 for (std::size_t f = 0; f < mine.size(); ++f) {
-                    base[f] -= stride[f][k] * at(count - 1);
+                    base[f] -= stride[f][k] * to_size(count - 1);
                 }
             }
         }

@@ -27,49 +27,49 @@ TESSERA_INLINE placement_bounds::placement_bounds(evaluator& e)
 TESSERA_INLINE index_t placement_bounds::step(const assignment& where) {
     const cost_graph& g = e_.graph();
     const graph_order& order = e_.order();
-    std::vector<index_t> work(at(e_.devices()), 0);
+    std::vector<index_t> work(to_size(e_.devices()), 0);
     index_t all = 0;
     index_t longest = 0;
     for (const int v : order.order) {
         const task_time t = time(where, v);
         index_t start = 0;
-        for (int k = order.first_in[at(v)]; k < order.first_in[at(v) + 1]; ++k) {
-            const cost_edge& x = g.edges[at(order.in[at(k)])];
-            start = std::max(start, end_[at(x.from)] + apart(where, x, false));
+        for (int k = order.first_in[to_size(v)]; k < order.first_in[to_size(v) + 1]; ++k) {
+            const cost_edge& x = g.edges[to_size(order.in[to_size(k)])];
+            start = std::max(start, end_[to_size(x.from)] + apart(where, x, false));
         }
-        end_[at(v)] = start + t.forward;
-        longest = std::max(longest, end_[at(v)]);
+        end_[to_size(v)] = start + t.forward;
+        longest = std::max(longest, end_[to_size(v)]);
         const index_t both = t.forward + (g.backward ? t.backward : 0);
         all += both;
-        if (where[at(v)] >= 0) {
-            work[at(where[at(v)])] += both;
-            longest = std::max(longest, work[at(where[at(v)])]);
+        if (where[to_size(v)] >= 0) {
+            work[to_size(where[to_size(v)])] += both;
+            longest = std::max(longest, work[to_size(where[to_size(v)])]);
         }
     }
     for (std::size_t i = order.order.size(); g.backward && i-- > 0;) {
         const int v = order.order[i];
-        index_t start = end_[at(v)];
-        for (int k = order.first_out[at(v)]; k < order.first_out[at(v) + 1]; ++k) {
-            const cost_edge& x = g.edges[at(order.out[at(k)])];
-            start = std::max(start, back_[at(x.to)] + apart(where, x, true));
+        index_t start = end_[to_size(v)];
+        for (int k = order.first_out[to_size(v)]; k < order.first_out[to_size(v) + 1]; ++k) {
+            const cost_edge& x = g.edges[to_size(order.out[to_size(k)])];
+            start = std::max(start, back_[to_size(x.to)] + apart(where, x, true));
         }
-        back_[at(v)] = start + time(where, v).backward;
-        longest = std::max(longest, back_[at(v)]);
+        back_[to_size(v)] = start + time(where, v).backward;
+        longest = std::max(longest, back_[to_size(v)]);
     }
     return std::max(longest, (all + e_.devices() - 1) / e_.devices());
 }
 
 TESSERA_INLINE task_time placement_bounds::time(const assignment& where, int v) const {
-    return where[at(v)] < 0 ? least_[at(v)] : e_.time(v, where[at(v)]);
+    return where[to_size(v)] < 0 ? least_[to_size(v)] : e_.time(v, where[to_size(v)]);
 }
 
 TESSERA_INLINE index_t placement_bounds::apart(const assignment& where, const cost_edge& x, bool back) const {
-    const int a = where[at(x.from)];
-    const int b = where[at(x.to)];
+    const int a = where[to_size(x.from)];
+    const int b = where[to_size(x.to)];
     if (a < 0 || b < 0 || a == b) {
         return 0;
     }
-    const index_t output = e_.graph().nodes[at(x.from)].output_bytes;
+    const index_t output = e_.graph().nodes[to_size(x.from)].output_bytes;
     const index_t bytes = output > 0 ? std::min(output, x.bytes) : x.bytes;
     return back ? e_.between(b, a).time(bytes) : e_.between(a, b).time(bytes);
 }
@@ -88,7 +88,7 @@ TESSERA_INLINE exact_found best_of_all(evaluator& e, const exact_options& o) {
         result.best = {};
     }
     assignment where(e.graph().nodes.size(), -1);
-    std::vector<index_t> held(detail::at(e.devices()), 0);
+    std::vector<index_t> held(to_size(e.devices()), 0);
     struct level {
         std::vector<std::pair<index_t, int>> choices; // bounds and devices
         std::size_t next = 0;
@@ -96,27 +96,27 @@ TESSERA_INLINE exact_found best_of_all(evaluator& e, const exact_options& o) {
     };
     std::vector<level> stack;
     const auto put = [&](int group, int device) {
-        for (const int v : members[detail::at(group)]) {
-            const int was = where[detail::at(v)];
-            const index_t bytes = e.graph().nodes[detail::at(v)].resident_bytes;
+        for (const int v : members[to_size(group)]) {
+            const int was = where[to_size(v)];
+            const index_t bytes = e.graph().nodes[to_size(v)].resident_bytes;
             if (was >= 0) {
-                held[detail::at(was)] -= bytes;
+                held[to_size(was)] -= bytes;
             }
             if (device >= 0) {
-                held[detail::at(device)] += bytes;
+                held[to_size(device)] += bytes;
             }
-            where[detail::at(v)] = device;
+            where[to_size(v)] = device;
         }
     };
     const auto open = [&](int group) {
         level l;
         for (int d = 0; d < e.devices(); ++d) {
             bool fits = true;
-            for (const int v : members[detail::at(group)]) {
+            for (const int v : members[to_size(group)]) {
                 fits = fits && e.supports(v, d);
             }
             put(group, d);
-            fits = fits && (e.capacity(d) == 0 || held[detail::at(d)] <= e.capacity(d));
+            fits = fits && (e.capacity(d) == 0 || held[to_size(d)] <= e.capacity(d));
             if (fits) {
                 l.choices.push_back({bounds.step(where), d});
             }

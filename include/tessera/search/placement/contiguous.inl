@@ -8,31 +8,29 @@
 namespace tessera::search::placement::detail {
 
 TESSERA_INLINE std::vector<int> order_of_blocks(const split_blocks& b, int kind, random_numbers& pick) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    std::vector<std::vector<int>> out(at(b.count()));
-    std::vector<int> waits(at(b.count()), 0);
+    std::vector<std::vector<int>> out(to_size(b.count()));
+    std::vector<int> waits(to_size(b.count()), 0);
     for (const auto& [from, to] : b.edges) {
-        out[at(from)].push_back(to);
-        ++waits[at(to)];
+        out[to_size(from)].push_back(to);
+        ++waits[to_size(to)];
     }
     std::vector<int> free;
     for (int v = b.count() - 1; v >= 0; --v) {
-        if (waits[at(v)] == 0) {
+        if (waits[to_size(v)] == 0) {
             free.push_back(v);
         }
     }
     std::vector<int> order;
     while (!free.empty()) {
         const bool lowest = kind == 0 || (kind > 1 && pick(4) == 0);
-        const std::size_t i = lowest
-                                  ? static_cast<std::size_t>(std::min_element(free.begin(), free.end()) - free.begin())
+        const std::size_t i = lowest      ? to_size(std::min_element(free.begin(), free.end()) - free.begin())
                               : kind == 1 ? free.size() - 1
-                                          : free.size() - 1 - at(pick(std::min(3, static_cast<int>(free.size()))));
+                                          : free.size() - 1 - to_size(pick(std::min(3, static_cast<int>(free.size()))));
         const int v = free[i];
         free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
         order.push_back(v);
-        for (const int w : out[at(v)]) {
-            if (--waits[at(w)] == 0) {
+        for (const int w : out[to_size(v)]) {
+            if (--waits[to_size(w)] == 0) {
                 free.push_back(w);
             }
         }
@@ -101,7 +99,7 @@ TESSERA_INLINE contiguous_found contiguous_optimum(const split_problem& p, const
         keep(search, best.load);
     }
     // Tables take 12 bytes for every downset and number of devices; a gigabyte is enough.
-    const std::size_t entries = static_cast<std::size_t>(p.accelerators + 1) * static_cast<std::size_t>(p.cpus + 1);
+    const std::size_t entries = to_size(p.accelerators + 1) * to_size(p.cpus + 1);
     const downsets sets(blocks.count(), blocks.edges,
                         std::min(o.most_downsets, std::size_t{1} << 30U) / (1 + entries / 64));
     if (!sets.complete()) {

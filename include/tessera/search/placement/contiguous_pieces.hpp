@@ -34,8 +34,6 @@ public:
     split chain() const;
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     struct frame {
         int set = 0;
         const downsets::below* next = nullptr;

@@ -64,8 +64,6 @@ using assignment = std::vector<int>;
 
 namespace detail {
 
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 [[noreturn]] void refuse_graph(const cost_graph& g, const std::string& what);
 
 std::string text_of_node(const cost_graph& g, int v);
@@ -98,7 +96,7 @@ private:
     static std::vector<int> starts(const cost_graph& g, End end) {
         std::vector<int> first(g.nodes.size() + 1, 0);
         for (const cost_edge& e : g.edges) {
-            ++first[detail::at(end(e)) + 1];
+            ++first[to_size(end(e)) + 1];
         }
         for (std::size_t v = 0; v < g.nodes.size(); ++v) {
             first[v + 1] += first[v];

@@ -12,7 +12,7 @@ TESSERA_INLINE void refuse_graph(const cost_graph& g, const std::string& what) {
 }
 
 TESSERA_INLINE std::string text_of_node(const cost_graph& g, int v) {
-    return "node " + std::to_string(v) + " '" + g.nodes[at(v)].name + "'";
+    return "node " + std::to_string(v) + " '" + g.nodes[to_size(v)].name + "'";
 }
 
 TESSERA_INLINE void check_range(const cost_graph& g, int v, const char* what, index_t value, index_t least,
@@ -24,7 +24,7 @@ TESSERA_INLINE void check_range(const cost_graph& g, int v, const char* what, in
 }
 
 TESSERA_INLINE void check_node(const cost_graph& g, int v) {
-    const cost_node& n = g.nodes[at(v)];
+    const cost_node& n = g.nodes[to_size(v)];
     if (n.times.empty()) {
         refuse_graph(g, text_of_node(g, v) + " has no times; give one for all kinds of devices, or one for each");
     }
@@ -52,8 +52,7 @@ TESSERA_INLINE void check_node(const cost_graph& g, int v) {
 namespace tessera::search::placement {
 
 TESSERA_INLINE void require(const cost_graph& g) {
-    if (g.nodes.empty() || g.nodes.size() > static_cast<std::size_t>(most_nodes) ||
-        g.edges.size() > static_cast<std::size_t>(most_edges)) {
+    if (g.nodes.empty() || g.nodes.size() > to_size(most_nodes) || g.edges.size() > to_size(most_edges)) {
         detail::refuse_graph(g, "has " + std::to_string(g.nodes.size()) + " nodes and " +
                                     std::to_string(g.edges.size()) + " edges; there may be 1 to " +
                                     std::to_string(most_nodes) + " nodes and " + std::to_string(most_edges) + " edges");
@@ -87,8 +86,8 @@ TESSERA_INLINE graph_order::graph_order(const cost_graph& g) {
     std::vector<int> next_out(first_out.begin(), first_out.end());
     std::vector<int> next_in(first_in.begin(), first_in.end());
     for (int e = 0; e < static_cast<int>(g.edges.size()); ++e) {
-        out[detail::at(next_out[detail::at(g.edges[detail::at(e)].from)]++)] = e;
-        in[detail::at(next_in[detail::at(g.edges[detail::at(e)].to)]++)] = e;
+        out[to_size(next_out[to_size(g.edges[to_size(e)].from)]++)] = e;
+        in[to_size(next_in[to_size(g.edges[to_size(e)].to)]++)] = e;
     }
     sort(g);
 }
@@ -97,8 +96,8 @@ TESSERA_INLINE void graph_order::sort(const cost_graph& g) {
     std::vector<int> waits(g.nodes.size());
     std::priority_queue<int, std::vector<int>, std::greater<>> free;
     for (int v = 0; v < g.count(); ++v) {
-        waits[detail::at(v)] = first_in[detail::at(v) + 1] - first_in[detail::at(v)];
-        if (waits[detail::at(v)] == 0) {
+        waits[to_size(v)] = first_in[to_size(v) + 1] - first_in[to_size(v)];
+        if (waits[to_size(v)] == 0) {
             free.push(v);
         }
     }
@@ -106,11 +105,11 @@ TESSERA_INLINE void graph_order::sort(const cost_graph& g) {
     while (!free.empty()) {
         const int v = free.top();
         free.pop();
-        position[detail::at(v)] = static_cast<int>(order.size());
+        position[to_size(v)] = static_cast<int>(order.size());
         order.push_back(v);
-        for (int k = first_out[detail::at(v)]; k < first_out[detail::at(v) + 1]; ++k) {
-            const int w = g.edges[detail::at(out[detail::at(k)])].to;
-            if (--waits[detail::at(w)] == 0) {
+        for (int k = first_out[to_size(v)]; k < first_out[to_size(v) + 1]; ++k) {
+            const int w = g.edges[to_size(out[to_size(k)])].to;
+            if (--waits[to_size(w)] == 0) {
                 free.push(w);
             }
         }
@@ -122,25 +121,25 @@ TESSERA_INLINE void graph_order::sort(const cost_graph& g) {
 
 TESSERA_INLINE void graph_order::refuse_cycle(const cost_graph& g) const {
     int v = 0;
-    while (position[detail::at(v)] >= 0) {
+    while (position[to_size(v)] >= 0) {
         ++v;
     }
     std::vector<int> step(g.nodes.size(), -1);
     std::vector<int> way;
-    while (step[detail::at(v)] < 0) {
-        step[detail::at(v)] = static_cast<int>(way.size());
+    while (step[to_size(v)] < 0) {
+        step[to_size(v)] = static_cast<int>(way.size());
         way.push_back(v);
-        int k = first_in[detail::at(v)];
-        while (position[detail::at(g.edges[detail::at(in[detail::at(k)])].from)] >= 0) {
+        int k = first_in[to_size(v)];
+        while (position[to_size(g.edges[to_size(in[to_size(k)])].from)] >= 0) {
             ++k;
         }
-        v = g.edges[detail::at(in[detail::at(k)])].from;
+        v = g.edges[to_size(in[to_size(k)])].from;
     }
-    std::string names = "'" + g.nodes[detail::at(v)].name + "'";
-    const int first = step[detail::at(v)];
+    std::string names = "'" + g.nodes[to_size(v)].name + "'";
+    const int first = step[to_size(v)];
     for (int i = static_cast<int>(way.size()) - 1, shown = 0; i >= first; --i) {
         if (++shown <= 8 || i == first) {
-            names += " -> '" + g.nodes[detail::at(way[detail::at(i)])].name + "'";
+            names += " -> '" + g.nodes[to_size(way[to_size(i)])].name + "'";
         } else if (shown == 9) {
             names += " -> ...";
         }
@@ -149,12 +148,12 @@ TESSERA_INLINE void graph_order::refuse_cycle(const cost_graph& g) const {
 }
 
 TESSERA_INLINE const task_time& time_on(const cost_node& n, int device_class) {
-    return n.times.size() == 1 ? n.times.front() : n.times[detail::at(device_class)];
+    return n.times.size() == 1 ? n.times.front() : n.times[to_size(device_class)];
 }
 
 TESSERA_INLINE void require_times(const cost_graph& g, const device_graph& machine) {
     for (int v = 0; v < g.count(); ++v) {
-        const std::size_t given = g.nodes[detail::at(v)].times.size();
+        const std::size_t given = g.nodes[to_size(v)].times.size();
         if (given != 1 && given != machine.classes.size()) {
             detail::refuse_graph(g, detail::text_of_node(g, v) + " has times for " + std::to_string(given) +
                                         " kinds of devices and the machine '" + machine.name + "' has " +

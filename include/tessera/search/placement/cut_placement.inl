@@ -13,8 +13,8 @@ TESSERA_INLINE weighted_graph undirected(const evaluator& e, const grouping& gro
     u.near.resize(u.weight.size());
     std::vector<std::pair<std::pair<int, int>, double>> pairs;
     for (const cost_edge& x : e.graph().edges) {
-        const int a = groups.of[detail::at(x.from)];
-        const int b = groups.of[detail::at(x.to)];
+        const int a = groups.of[to_size(x.from)];
+        const int b = groups.of[to_size(x.to)];
         if (a != b) {
             pairs.push_back({{std::min(a, b), std::max(a, b)}, static_cast<double>(x.bytes) + 1});
         }
@@ -26,8 +26,8 @@ TESSERA_INLINE weighted_graph undirected(const evaluator& e, const grouping& gro
         for (; i < pairs.size() && pairs[i].first == std::pair{a, b}; ++i) {
             sum += pairs[i].second;
         }
-        u.near[detail::at(a)].push_back({b, sum});
-        u.near[detail::at(b)].push_back({a, sum});
+        u.near[to_size(a)].push_back({b, sum});
+        u.near[to_size(b)].push_back({a, sum});
     }
     return u;
 }
@@ -36,9 +36,9 @@ TESSERA_INLINE grouping cut_groups(const evaluator& e, int most, const partition
     const grouping required = required_groups(e.graph(), e.order());
     const std::vector<int> part = partition(undirected(e, required), std::min(most, required.count), o);
     detail::node_sets sets(e.graph().count());
-    std::vector<int> first(detail::at(most), -1);
+    std::vector<int> first(to_size(most), -1);
     for (int v = 0; v < e.graph().count(); ++v) {
-        int& one = first[detail::at(part[detail::at(required.of[detail::at(v)])])];
+        int& one = first[to_size(part[to_size(required.of[to_size(v)])])];
         if (one < 0) {
             one = v;
         } else {

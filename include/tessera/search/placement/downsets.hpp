@@ -35,13 +35,12 @@ public:
     std::size_t count() const { return bits_.size() / words_; }
     int nodes() const { return nodes_; }
     int full() const { return static_cast<int>(count()) - 1; }
-    bool contains(int set, int node) const { return (at(size_of(set))[size_of(node) / 64] & bit(node)) != 0; }
-    const below* begin_below(int set) const { return below_.data() + first_below_[size_of(set)]; }
-    const below* end_below(int set) const { return below_.data() + first_below_[size_of(set) + 1]; }
+    bool contains(int set, int node) const { return (at(to_size(set))[to_size(node) / 64] & bit(node)) != 0; }
+    const below* begin_below(int set) const { return below_.data() + first_below_[to_size(set)]; }
+    const below* end_below(int set) const { return below_.data() + first_below_[to_size(set) + 1]; }
 
 private:
-    static std::size_t size_of(int i) { return static_cast<std::size_t>(i); }
-    static std::uint64_t bit(int node) { return std::uint64_t{1} << (size_of(node) % 64); }
+    static std::uint64_t bit(int node) { return std::uint64_t{1} << (to_size(node) % 64); }
     const std::uint64_t* at(std::size_t i) const { return bits_.data() + i * words_; }
 
     /// Sorts what lies below what.

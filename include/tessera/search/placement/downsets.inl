@@ -8,22 +8,22 @@
 namespace tessera::search::placement {
 
 TESSERA_INLINE downsets::downsets(int nodes, const std::vector<std::pair<int, int>>& edges, std::size_t most)
-    : nodes_(nodes), words_(static_cast<std::size_t>(nodes + 63) / 64) {
+    : nodes_(nodes), words_(to_size(nodes + 63) / 64) {
     words_ = std::max<std::size_t>(words_, 1);
-    std::vector<std::uint64_t> before(words_ * size_of(nodes), 0);
+    std::vector<std::uint64_t> before(words_ * to_size(nodes), 0);
     for (const auto& [from, to] : edges) {
-        before[words_ * size_of(to) + size_of(from) / 64] |= bit(from);
+        before[words_ * to_size(to) + to_size(from) / 64] |= bit(from);
     }
     table_.assign(1024, -1);
     std::vector<std::uint64_t> set(words_, 0);
     find_or_add(set);
     for (std::size_t i = 0; i < count(); ++i) {
         for (int v = 0; v < nodes; ++v) {
-            if (contains(static_cast<int>(i), v) || !has_all(i, &before[words_ * size_of(v)])) {
+            if (contains(static_cast<int>(i), v) || !has_all(i, &before[words_ * to_size(v)])) {
                 continue;
             }
             set.assign(at(i), at(i) + words_);
-            set[size_of(v) / 64] |= bit(v);
+            set[to_size(v) / 64] |= bit(v);
             const int bigger = find_or_add(set);
             links_.push_back({bigger, {v, static_cast<int>(i)}});
         }
@@ -39,7 +39,7 @@ TESSERA_INLINE downsets::downsets(const std::vector<int>& order)
     std::vector<std::uint64_t> set(words_, 0);
     bits_ = set;
     for (std::size_t i = 0; i < order.size(); ++i) {
-        set[size_of(order[i]) / 64] |= bit(order[i]);
+        set[to_size(order[i]) / 64] |= bit(order[i]);
         bits_.insert(bits_.end(), set.begin(), set.end());
         links_.push_back({static_cast<int>(i) + 1, {order[i], static_cast<int>(i)}});
     }
@@ -52,7 +52,7 @@ TESSERA_INLINE void downsets::finish() {
     complete_ = true;
     first_below_.assign(count() + 1, 0);
     for (const auto& link : links_) {
-        ++first_below_[size_of(link.first) + 1];
+        ++first_below_[to_size(link.first) + 1];
     }
     for (std::size_t i = 0; i < count(); ++i) {
         first_below_[i + 1] += first_below_[i];
@@ -60,7 +60,7 @@ TESSERA_INLINE void downsets::finish() {
     below_.resize(links_.size());
     std::vector<std::size_t> next(first_below_.begin(), first_below_.end());
     for (const auto& link : links_) {
-        below_[next[size_of(link.first)]++] = link.second;
+        below_[next[to_size(link.first)]++] = link.second;
     }
     links_ = {};
     table_ = {};
@@ -81,7 +81,7 @@ TESSERA_INLINE std::size_t downsets::place_of(const std::uint64_t* set) const {
         h = op::mix(h ^ set[w]);
     }
     std::size_t place = h & (table_.size() - 1);
-    while (table_[place] >= 0 && !std::equal(set, set + words_, at(size_of(table_[place])))) {
+    while (table_[place] >= 0 && !std::equal(set, set + words_, at(to_size(table_[place])))) {
         place = (place + 1) & (table_.size() - 1);
     }
     return place;

@@ -11,7 +11,8 @@ namespace tessera::search::placement {
 struct price {
     index_t step = 0; ///< ns from the start to the end of the last task
     index_t excess_bytes =
-        0; ///< by which devices together exceed their memory; what no kind of device can run counts as all memory of a device
+        0; ///< by which devices together exceed their memory; what no kind of device can run counts as all memory of a
+           ///< device
     bool feasible() const { return excess_bytes == 0; }
 };
 

@@ -17,18 +17,18 @@ namespace detail {
 template <class Weight>
 assignment cut_order(const evaluator& e, int devices, Weight weight) {
     const grouping groups = required_groups(e.graph(), e.order());
-    std::vector<double> of_group(at(groups.count), 0);
+    std::vector<double> of_group(to_size(groups.count), 0);
     double total = 0;
     for (int v = 0; v < e.graph().count(); ++v) {
-        of_group[at(groups.of[at(v)])] += weight(v);
+        of_group[to_size(groups.of[to_size(v)])] += weight(v);
         total += weight(v);
     }
-    std::vector<int> device(at(groups.count), 0);
+    std::vector<int> device(to_size(groups.count), 0);
     double before = 0;
     for (int k = 0; k < groups.count; ++k) { // numbered by their first nodes
-        const double middle = before + of_group[at(k)] / 2;
-        device[at(k)] = total > 0 ? std::min(devices - 1, static_cast<int>(middle / total * devices)) : 0;
-        before += of_group[at(k)];
+        const double middle = before + of_group[to_size(k)] / 2;
+        device[to_size(k)] = total > 0 ? std::min(devices - 1, static_cast<int>(middle / total * devices)) : 0;
+        before += of_group[to_size(k)];
     }
     return expand(groups, device);
 }

@@ -34,16 +34,15 @@ TESSERA_INLINE found equal_times(evaluator& e, int devices) {
 TESSERA_INLINE found equal_memory(evaluator& e, int devices) {
     const int used = detail::used_devices(e, devices);
     return priced(e, detail::cut_order(e, used, [&](int v) {
-                      const cost_node& n = e.graph().nodes[detail::at(v)];
+                      const cost_node& n = e.graph().nodes[to_size(v)];
                       return static_cast<double>(n.resident_bytes) + static_cast<double>(n.output_bytes);
                   }));
 }
 
 TESSERA_INLINE found layer_by_layer(evaluator& e, int devices) {
     const int used = detail::used_devices(e, devices);
-    return priced(e, detail::cut_order(e, used, [&](int v) {
-                      return e.graph().nodes[detail::at(v)].parameter_bytes > 0 ? 1.0 : 0.0;
-                  }));
+    return priced(e, detail::cut_order(
+                         e, used, [&](int v) { return e.graph().nodes[to_size(v)].parameter_bytes > 0 ? 1.0 : 0.0; }));
 }
 
 } // namespace tessera::search::placement

@@ -38,11 +38,11 @@ TESSERA_INLINE double weighed_price::operator()(const found& f) const {
 
 TESSERA_INLINE group_work work_of(const evaluator& e, const grouping& groups) {
     group_work w;
-    w.work.assign(at(groups.count), 0);
-    w.members.resize(at(groups.count));
+    w.work.assign(to_size(groups.count), 0);
+    w.members.resize(to_size(groups.count));
     for (const int v : e.order().order) {
-        w.work[at(groups.of[at(v)])] += placement::work_of(e, v);
-        w.members[at(groups.of[at(v)])].push_back(v);
+        w.work[to_size(groups.of[to_size(v)])] += placement::work_of(e, v);
+        w.members[to_size(groups.of[to_size(v)])].push_back(v);
     }
     return w;
 }

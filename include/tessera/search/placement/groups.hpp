@@ -24,7 +24,7 @@ class node_sets {
 public:
     explicit node_sets(int nodes);
     int root(int v);
-    void join(int a, int b) { up_[at(root(a))] = root(b); }
+    void join(int a, int b) { up_[to_size(root(a))] = root(b); }
 
 private:
     std::vector<int> up_;

@@ -10,7 +10,7 @@ namespace tessera::search::placement {
 TESSERA_INLINE assignment expand(const grouping& groups, const std::vector<int>& device_of_group) {
     assignment where(groups.of.size());
     for (std::size_t v = 0; v < where.size(); ++v) {
-        where[v] = device_of_group[detail::at(groups.of[v])];
+        where[v] = device_of_group[to_size(groups.of[v])];
     }
     return where;
 }
@@ -26,9 +26,9 @@ TESSERA_INLINE node_sets::node_sets(int nodes) {
 }
 
 TESSERA_INLINE int node_sets::root(int v) {
-    while (up_[at(v)] != v) {
-        up_[at(v)] = up_[at(up_[at(v)])];
-        v = up_[at(v)];
+    while (up_[to_size(v)] != v) {
+        up_[to_size(v)] = up_[to_size(up_[to_size(v)])];
+        v = up_[to_size(v)];
     }
     return v;
 }
@@ -38,9 +38,9 @@ TESSERA_INLINE grouping numbered(const cost_graph& g, const graph_order& order, 
     std::vector<int> number(g.nodes.size(), -1);
     result.of.assign(g.nodes.size(), 0);
     for (const int v : order.order) {
-        int& n = number[at(sets.root(v))];
+        int& n = number[to_size(sets.root(v))];
         n = n < 0 ? result.count++ : n;
-        result.of[at(v)] = n;
+        result.of[to_size(v)] = n;
     }
     return result;
 }
@@ -49,8 +49,8 @@ TESSERA_INLINE node_sets required_sets(const cost_graph& g) {
     node_sets sets(g.count());
     std::vector<std::pair<int, int>> members;
     for (int v = 0; v < g.count(); ++v) {
-        if (g.nodes[at(v)].group >= 0) {
-            members.push_back({g.nodes[at(v)].group, v});
+        if (g.nodes[to_size(v)].group >= 0) {
+            members.push_back({g.nodes[to_size(v)].group, v});
         }
     }
     std::sort(members.begin(), members.end());
@@ -74,10 +74,10 @@ TESSERA_INLINE grouping required_groups(const cost_graph& g, const graph_order& 
 TESSERA_INLINE grouping colocated_groups(const cost_graph& g, const graph_order& order) {
     detail::node_sets sets = detail::required_sets(g);
     for (int v = 0; v < g.count(); ++v) {
-        const int first = order.first_out[detail::at(v)];
-        if (order.first_out[detail::at(v) + 1] - first == 1) {
-            const int reader = g.edges[detail::at(order.out[detail::at(first)])].to;
-            if (g.nodes[detail::at(reader)].parameter_bytes == 0) {
+        const int first = order.first_out[to_size(v)];
+        if (order.first_out[to_size(v) + 1] - first == 1) {
+            const int reader = g.edges[to_size(order.out[to_size(first)])].to;
+            if (g.nodes[to_size(reader)].parameter_bytes == 0) {
                 sets.join(v, reader);
             }
         }
@@ -89,21 +89,21 @@ TESSERA_INLINE grouping chain_groups(const cost_graph& g, const graph_order& ord
     detail::node_sets sets = detail::required_sets(g);
     grouping now = detail::numbered(g, order, sets);
     while (now.count > most) {
-        std::vector<std::vector<int>> before(detail::at(now.count));
-        std::vector<std::vector<int>> after(detail::at(now.count));
-        std::vector<double> work(detail::at(now.count), 0);
-        std::vector<int> member(detail::at(now.count), 0);
+        std::vector<std::vector<int>> before(to_size(now.count));
+        std::vector<std::vector<int>> after(to_size(now.count));
+        std::vector<double> work(to_size(now.count), 0);
+        std::vector<int> member(to_size(now.count), 0);
         for (int v = 0; v < g.count(); ++v) {
-            const task_time& t = g.nodes[detail::at(v)].times.front();
-            work[detail::at(now.of[detail::at(v)])] += static_cast<double>(t.forward) + static_cast<double>(t.backward);
-            member[detail::at(now.of[detail::at(v)])] = v;
+            const task_time& t = g.nodes[to_size(v)].times.front();
+            work[to_size(now.of[to_size(v)])] += static_cast<double>(t.forward) + static_cast<double>(t.backward);
+            member[to_size(now.of[to_size(v)])] = v;
         }
         for (const cost_edge& e : g.edges) {
-            const int from = now.of[detail::at(e.from)];
-            const int to = now.of[detail::at(e.to)];
+            const int from = now.of[to_size(e.from)];
+            const int to = now.of[to_size(e.to)];
             if (from != to) {
-                after[detail::at(from)].push_back(to);
-                before[detail::at(to)].push_back(from);
+                after[to_size(from)].push_back(to);
+                before[to_size(to)].push_back(from);
             }
         }
         const auto alone = [](const std::vector<int>& list) {
@@ -113,24 +113,24 @@ TESSERA_INLINE grouping chain_groups(const cost_graph& g, const graph_order& ord
         // Pairs, the lightest first; a group takes part in one of them at most before all is counted anew.
         std::vector<std::pair<double, std::pair<int, int>>> pairs;
         for (int a = 0; a < now.count; ++a) {
-            if (alone(after[detail::at(a)])) {
-                const int b = after[detail::at(a)].front();
-                pairs.push_back({work[detail::at(a)] + work[detail::at(b)], {a, b}});
+            if (alone(after[to_size(a)])) {
+                const int b = after[to_size(a)].front();
+                pairs.push_back({work[to_size(a)] + work[to_size(b)], {a, b}});
             }
-            if (alone(before[detail::at(a)])) {
-                const int b = before[detail::at(a)].front();
-                pairs.push_back({work[detail::at(a)] + work[detail::at(b)], {b, a}});
+            if (alone(before[to_size(a)])) {
+                const int b = before[to_size(a)].front();
+                pairs.push_back({work[to_size(a)] + work[to_size(b)], {b, a}});
             }
         }
         std::sort(pairs.begin(), pairs.end());
         const double limit = pairs.empty() ? 0 : pairs[pairs.size() / 4].first; // heavier ones wait for the next round
-        std::vector<char> taken(detail::at(now.count), 0);
+        std::vector<char> taken(to_size(now.count), 0);
         int left = now.count;
         for (const auto& [weight, pair] : pairs) {
-            char& a = taken[detail::at(pair.first)];
-            char& b = taken[detail::at(pair.second)];
+            char& a = taken[to_size(pair.first)];
+            char& b = taken[to_size(pair.second)];
             if (a == 0 && b == 0 && left > most && weight <= limit) {
-                sets.join(member[detail::at(pair.first)], member[detail::at(pair.second)]);
+                sets.join(member[to_size(pair.first)], member[to_size(pair.second)]);
                 a = b = 1;
                 --left;
             }

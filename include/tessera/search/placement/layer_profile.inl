@@ -54,10 +54,10 @@ TESSERA_INLINE cost_graph to_cost_graph(const layer_profile& p, const profile_op
         g.nodes.push_back(std::move(n));
     }
     for (const auto& [from, to] : p.edges) {
-        const profiled_layer& l = p.layers.at(static_cast<std::size_t>(from));
-        const int item = p.layers.at(static_cast<std::size_t>(to)).item();
+        const profiled_layer& l = p.layers.at(to_size(from));
+        const int item = p.layers.at(to_size(to)).item();
         const bool picks = item >= 0 && item < static_cast<int>(l.output_bytes.size());
-        const double bytes = picks ? l.output_bytes[static_cast<std::size_t>(item)] : l.all_output_bytes();
+        const double bytes = picks ? l.output_bytes[to_size(item)] : l.all_output_bytes();
         g.edges.push_back({from, to, l.is_input() ? 0 : static_cast<index_t>(std::llround(bytes))});
     }
     (void)graph_order(g);

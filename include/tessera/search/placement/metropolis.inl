@@ -17,7 +17,7 @@ TESSERA_INLINE found at_random(evaluator& e, std::int64_t evaluations, std::uint
     random_numbers pick{seed};
     found best;
     for (std::int64_t i = 0; i < evaluations; ++i) {
-        std::vector<int> device(detail::at(groups.count));
+        std::vector<int> device(to_size(groups.count));
         for (int& d : device) {
             d = pick(e.devices());
         }

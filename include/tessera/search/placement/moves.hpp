@@ -28,7 +28,7 @@ public:
 
 private:
     int groups() const { return static_cast<int>(members_.size()); }
-    int device(int group) const { return where_[detail::at(members_[detail::at(group)].front())]; }
+    int device(int group) const { return where_[to_size(members_[to_size(group)].front())]; }
     void put(const std::vector<int>& nodes, int to);
     void change(int group, int to);
 

@@ -11,15 +11,15 @@ TESSERA_INLINE group_moves::group_moves(const evaluator& e, const grouping& grou
     : devices_(e.devices()), members_(detail::work_of(e, groups).members), where_(start) {
     near_.resize(members_.size());
     for (const cost_edge& x : e.graph().edges) {
-        const int a = groups.of[detail::at(x.from)];
-        const int b = groups.of[detail::at(x.to)];
+        const int a = groups.of[to_size(x.from)];
+        const int b = groups.of[to_size(x.to)];
         if (a != b) {
-            near_[detail::at(a)].push_back(b);
-            near_[detail::at(b)].push_back(a);
+            near_[to_size(a)].push_back(b);
+            near_[to_size(b)].push_back(a);
         }
     }
     for (const std::vector<int>& nodes : members_) {
-        put(nodes, start[detail::at(nodes.front())]);
+        put(nodes, start[to_size(nodes.front())]);
     }
 }
 
@@ -31,10 +31,10 @@ TESSERA_INLINE void group_moves::move_one(random_numbers& pick) {
 TESSERA_INLINE void group_moves::move_some(random_numbers& pick) {
     undo_.clear();
     const int k = pick(groups());
-    const std::vector<int>& around = near_[detail::at(k)];
+    const std::vector<int>& around = near_[to_size(k)];
     const int kind = pick(8);
     if (kind < 3 && !around.empty()) {
-        change(k, device(around[detail::at(pick(static_cast<int>(around.size())))]));
+        change(k, device(around[to_size(pick(static_cast<int>(around.size())))]));
     } else if (kind == 3) {
         const int other = pick(groups());
         const int there = device(other);
@@ -56,21 +56,21 @@ TESSERA_INLINE void group_moves::move_some(random_numbers& pick) {
 
 TESSERA_INLINE void group_moves::undo() {
     for (std::size_t i = undo_.size(); i-- > 0;) {
-        put(members_[detail::at(undo_[i].first)], undo_[i].second);
+        put(members_[to_size(undo_[i].first)], undo_[i].second);
     }
     undo_.clear();
 }
 
 TESSERA_INLINE void group_moves::put(const std::vector<int>& nodes, int to) {
     for (const int v : nodes) {
-        where_[detail::at(v)] = to;
+        where_[to_size(v)] = to;
     }
 }
 
 TESSERA_INLINE void group_moves::change(int group, int to) {
     if (device(group) != to) {
         undo_.push_back({group, device(group)});
-        put(members_[detail::at(group)], to);
+        put(members_[to_size(group)], to);
     }
 }
 

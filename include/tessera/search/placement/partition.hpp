@@ -41,8 +41,6 @@ public:
     std::vector<int> cut(const weighted_graph& g);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     /// Every node with the neighbour that is free and joined to it the most; in an order at random.
     int match(const weighted_graph& g, std::vector<int>& coarse_of);
 

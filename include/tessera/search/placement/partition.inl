@@ -9,7 +9,7 @@ namespace tessera::search::placement {
 
 TESSERA_INLINE void weighted_graph::join(int a, int b, double w) {
     for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}}) {
-        auto& list = near[static_cast<std::size_t>(x)];
+        auto& list = near[to_size(x)];
         const auto known =
             std::find_if(list.begin(), list.end(), [other = y](const auto& e) { return e.first == other; });
         if (known != list.end()) {
@@ -24,7 +24,7 @@ TESSERA_INLINE double cut_weight(const weighted_graph& g, const std::vector<int>
     double sum = 0;
     for (std::size_t v = 0; v < part.size(); ++v) {
         for (const auto& [w, weight] : g.near[v]) {
-            sum += part[v] != part[static_cast<std::size_t>(w)] ? weight / 2 : 0;
+            sum += part[v] != part[to_size(w)] ? weight / 2 : 0;
         }
     }
     return sum;
@@ -37,13 +37,13 @@ namespace tessera::search::placement::detail {
 TESSERA_INLINE std::vector<int> multilevel_cut::cut(const weighted_graph& g) {
     std::vector<int> coarse_of;
     const int coarse = g.count() > std::max(64, 16 * parts_) ? match(g, coarse_of) : g.count();
-    std::vector<int> part(static_cast<std::size_t>(g.count()));
+    std::vector<int> part(to_size(g.count()));
     if (coarse > g.count() * 9 / 10) {
         part = grow(g);
     } else {
         const std::vector<int> above = cut(contracted(g, coarse_of, coarse));
         for (std::size_t v = 0; v < part.size(); ++v) {
-            part[v] = above[static_cast<std::size_t>(coarse_of[v])];
+            part[v] = above[to_size(coarse_of[v])];
         }
     }
     refine(g, part);
@@ -51,31 +51,31 @@ TESSERA_INLINE std::vector<int> multilevel_cut::cut(const weighted_graph& g) {
 }
 
 TESSERA_INLINE int multilevel_cut::match(const weighted_graph& g, std::vector<int>& coarse_of) {
-    std::vector<int> order(at(g.count()));
+    std::vector<int> order(to_size(g.count()));
     for (int v = 0; v < g.count(); ++v) {
-        order[at(v)] = v;
-        std::swap(order[at(v)], order[at(pick_(v + 1))]);
+        order[to_size(v)] = v;
+        std::swap(order[to_size(v)], order[to_size(pick_(v + 1))]);
     }
     double total = 0;
     for (const double w : g.weight) {
         total += w;
     }
-    coarse_of.assign(at(g.count()), -1);
+    coarse_of.assign(to_size(g.count()), -1);
     int count = 0;
     for (const int v : order) {
-        if (coarse_of[at(v)] >= 0) {
+        if (coarse_of[to_size(v)] >= 0) {
             continue;
         }
         int best = v;
         double most = -1;
-        for (const auto& [w, weight] : g.near[at(v)]) {
-            const bool light = g.weight[at(v)] + g.weight[at(w)] <= total / (4.0 * parts_);
-            if (coarse_of[at(w)] < 0 && weight > most && light) {
+        for (const auto& [w, weight] : g.near[to_size(v)]) {
+            const bool light = g.weight[to_size(v)] + g.weight[to_size(w)] <= total / (4.0 * parts_);
+            if (coarse_of[to_size(w)] < 0 && weight > most && light) {
                 most = weight;
                 best = w;
             }
         }
-        coarse_of[at(v)] = coarse_of[at(best)] = count++;
+        coarse_of[to_size(v)] = coarse_of[to_size(best)] = count++;
     }
     return count;
 }
@@ -83,13 +83,13 @@ TESSERA_INLINE int multilevel_cut::match(const weighted_graph& g, std::vector<in
 TESSERA_INLINE weighted_graph multilevel_cut::contracted(const weighted_graph& g, const std::vector<int>& coarse_of,
                                                          int count) {
     weighted_graph c;
-    c.weight.assign(at(count), 0);
-    c.near.resize(at(count));
+    c.weight.assign(to_size(count), 0);
+    c.near.resize(to_size(count));
     for (int v = 0; v < g.count(); ++v) {
-        c.weight[at(coarse_of[at(v)])] += g.weight[at(v)];
-        for (const auto& [w, weight] : g.near[at(v)]) {
-            if (v < w && coarse_of[at(v)] != coarse_of[at(w)]) {
-                c.join(coarse_of[at(v)], coarse_of[at(w)], weight);
+        c.weight[to_size(coarse_of[to_size(v)])] += g.weight[to_size(v)];
+        for (const auto& [w, weight] : g.near[to_size(v)]) {
+            if (v < w && coarse_of[to_size(v)] != coarse_of[to_size(w)]) {
+                c.join(coarse_of[to_size(v)], coarse_of[to_size(w)], weight);
             }
         }
     }
@@ -104,28 +104,28 @@ TESSERA_INLINE std::vector<int> multilevel_cut::grow(const weighted_graph& g) {
     std::vector<int> best;
     double least = 0;
     for (int attempt = 0; attempt < 8; ++attempt) {
-        std::vector<int> part(at(g.count()), parts_ - 1);
-        std::vector<char> free(at(g.count()), 1);
+        std::vector<int> part(to_size(g.count()), parts_ - 1);
+        std::vector<char> free(to_size(g.count()), 1);
         for (int p = 0; p + 1 < parts_; ++p) {
-            std::vector<double> pull(at(g.count()), 0);
+            std::vector<double> pull(to_size(g.count()), 0);
             double weight = 0;
             while (weight < total / parts_) {
                 int next = -1;
                 const int from = pick_(g.count());
                 for (int k = 0; k < g.count(); ++k) {
                     const int v = (from + k) % g.count();
-                    if (free[at(v)] != 0 && (next < 0 || pull[at(v)] > pull[at(next)])) {
+                    if (free[to_size(v)] != 0 && (next < 0 || pull[to_size(v)] > pull[to_size(next)])) {
                         next = v;
                     }
                 }
-                if (next < 0 || weight + g.weight[at(next)] / 2 > total / parts_) {
+                if (next < 0 || weight + g.weight[to_size(next)] / 2 > total / parts_) {
                     break;
                 }
-                free[at(next)] = 0;
-                part[at(next)] = p;
-                weight += g.weight[at(next)];
-                for (const auto& [w, strength] : g.near[at(next)]) {
-                    pull[at(w)] += strength;
+                free[to_size(next)] = 0;
+                part[to_size(next)] = p;
+                weight += g.weight[to_size(next)];
+                for (const auto& [w, strength] : g.near[to_size(next)]) {
+                    pull[to_size(w)] += strength;
                 }
             }
         }
@@ -140,30 +140,30 @@ TESSERA_INLINE std::vector<int> multilevel_cut::grow(const weighted_graph& g) {
 }
 
 TESSERA_INLINE void multilevel_cut::refine(const weighted_graph& g, std::vector<int>& part) const {
-    std::vector<double> weight(at(parts_), 0);
+    std::vector<double> weight(to_size(parts_), 0);
     double total = 0;
     for (int v = 0; v < g.count(); ++v) {
-        weight[at(part[at(v)])] += g.weight[at(v)];
-        total += g.weight[at(v)];
+        weight[to_size(part[to_size(v)])] += g.weight[to_size(v)];
+        total += g.weight[to_size(v)];
     }
     const double limit = total / parts_ * (1 + options_.imbalance);
     for (int pass = 0; pass < options_.passes; ++pass) {
-        std::vector<char> moved(at(g.count()), 0);
+        std::vector<char> moved(to_size(g.count()), 0);
         std::vector<std::pair<int, int>> moves; // node, and where it was
         double gain = 0;
         double best = 0;
         std::size_t kept = 0;
-        const std::size_t patience = 50 + at(g.count()) / 20;
+        const std::size_t patience = 50 + to_size(g.count()) / 20;
         while (moves.size() < kept + patience) {
             const auto [v, to, more] = best_move(g, part, weight, moved, limit);
             if (v < 0) {
                 break;
             }
-            moves.push_back({v, part[at(v)]});
-            weight[at(part[at(v)])] -= g.weight[at(v)];
-            weight[at(to)] += g.weight[at(v)];
-            part[at(v)] = to;
-            moved[at(v)] = 1;
+            moves.push_back({v, part[to_size(v)]});
+            weight[to_size(part[to_size(v)])] -= g.weight[to_size(v)];
+            weight[to_size(to)] += g.weight[to_size(v)];
+            part[to_size(v)] = to;
+            moved[to_size(v)] = 1;
             gain += more;
             if (gain > best * (1 + 1e-12) + 1e-12) {
                 best = gain;
@@ -173,9 +173,9 @@ TESSERA_INLINE void multilevel_cut::refine(const weighted_graph& g, std::vector<
         while (moves.size() > kept) {
             const auto [v, from] = moves.back();
             moves.pop_back();
-            weight[at(part[at(v)])] -= g.weight[at(v)];
-            weight[at(from)] += g.weight[at(v)];
-            part[at(v)] = from;
+            weight[to_size(part[to_size(v)])] -= g.weight[to_size(v)];
+            weight[to_size(from)] += g.weight[to_size(v)];
+            part[to_size(v)] = from;
         }
         if (kept == 0) {
             return;
@@ -188,25 +188,25 @@ TESSERA_INLINE multilevel_cut::one_move multilevel_cut::best_move(const weighted
                                                                   const std::vector<char>& moved, double limit) const {
     one_move best;
     bool best_relieves = false;
-    std::vector<double> pull(at(parts_));
+    std::vector<double> pull(to_size(parts_));
     for (int v = 0; v < g.count(); ++v) {
-        if (moved[at(v)] != 0) {
+        if (moved[to_size(v)] != 0) {
             continue;
         }
-        const int from = part[at(v)];
-        const bool relieves = weight[at(from)] > limit;
+        const int from = part[to_size(v)];
+        const bool relieves = weight[to_size(from)] > limit;
         std::fill(pull.begin(), pull.end(), 0);
         bool inner = true;
-        for (const auto& [w, strength] : g.near[at(v)]) {
-            pull[at(part[at(w)])] += strength;
-            inner = inner && part[at(w)] == from;
+        for (const auto& [w, strength] : g.near[to_size(v)]) {
+            pull[to_size(part[to_size(w)])] += strength;
+            inner = inner && part[to_size(w)] == from;
         }
         for (int to = 0; to < parts_ && !(inner && !relieves); ++to) {
-            const double after = weight[at(to)] + g.weight[at(v)];
-            if (to == from || (after > limit && !(relieves && after < weight[at(from)]))) {
+            const double after = weight[to_size(to)] + g.weight[to_size(v)];
+            if (to == from || (after > limit && !(relieves && after < weight[to_size(from)]))) {
                 continue;
             }
-            const double gain = pull[at(to)] - pull[at(from)];
+            const double gain = pull[to_size(to)] - pull[to_size(from)];
             if (best.node < 0 || relieves > best_relieves || (relieves == best_relieves && gain > best.gain)) {
                 best = {v, to, gain};
                 best_relieves = relieves;

@@ -21,10 +21,10 @@ namespace tessera::search::placement::detail {
 TESSERA_INLINE std::vector<char> plain_ends(const cost_graph& g, const graph_order& order) {
     std::vector<char> out(g.nodes.size(), 0);
     for (int v = 0; v < g.count(); ++v) {
-        const cost_node& n = g.nodes[at(v)];
-        const bool source = order.first_in[at(v)] == order.first_in[at(v) + 1];
-        const bool sink = order.first_out[at(v)] == order.first_out[at(v) + 1];
-        out[at(v)] =
+        const cost_node& n = g.nodes[to_size(v)];
+        const bool source = order.first_in[to_size(v)] == order.first_in[to_size(v) + 1];
+        const bool sink = order.first_out[to_size(v)] == order.first_out[to_size(v) + 1];
+        out[to_size(v)] =
             (source != sink) && n.times.front().forward + n.times.front().backward == 0 && n.parameter_bytes == 0 ? 1
                                                                                                                   : 0;
     }
@@ -213,7 +213,7 @@ TESSERA_INLINE split_problem to_split_problem(const cost_graph& g, int accelerat
     p.memory = memory;
     p.accelerators = accelerators;
     for (int v = 0; v < g.count(); ++v) {
-        const cost_node& n = g.nodes[detail::at(v)];
+        const cost_node& n = g.nodes[to_size(v)];
         split_node s;
         s.id = v;
         s.name = n.name;

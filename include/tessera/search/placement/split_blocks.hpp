@@ -31,8 +31,6 @@ struct split_blocks {
     explicit split_blocks(const split_problem& p);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     static int classify(const split_problem& p, std::vector<int>& class_of, std::vector<char>& has_forward);
 
     static std::vector<std::pair<int, int>> class_edges(const split_problem& p, const std::vector<int>& class_of,

@@ -17,7 +17,7 @@ TESSERA_INLINE split_blocks::split_blocks(const split_problem& p) {
     sum_up(p, class_of, component, before);
     const std::vector<int> with = absorbed(p);
     for (int& c : component) {
-        c = with[at(c)];
+        c = with[to_size(c)];
     }
     sum_up(p, class_of, component, before);
 }
@@ -37,9 +37,9 @@ TESSERA_INLINE int split_blocks::classify(const split_problem& p, std::vector<in
         const auto known = std::lower_bound(groups.begin(), groups.end(), p.nodes[v].group);
         class_of[v] = p.nodes[v].group >= 0 ? static_cast<int>(known - groups.begin()) : classes++;
     }
-    has_forward.assign(at(classes), 0);
+    has_forward.assign(to_size(classes), 0);
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {
-        has_forward[at(class_of[v])] = has_forward[at(class_of[v])] != 0 || !p.nodes[v].backward ? 1 : 0;
+        has_forward[to_size(class_of[v])] = has_forward[to_size(class_of[v])] != 0 || !p.nodes[v].backward ? 1 : 0;
     }
     return classes;
 }
@@ -49,12 +49,12 @@ TESSERA_INLINE std::vector<std::pair<int, int>> split_blocks::class_edges(const 
                                                                           const std::vector<char>& has_forward) {
     std::vector<std::pair<int, int>> all;
     for (const split_edge& e : p.edges) {
-        const int from = class_of[at(e.from)];
-        const int to = class_of[at(e.to)];
-        const bool orphan = has_forward[at(from)] == 0 || has_forward[at(to)] == 0;
-        if (from != to && !p.nodes[at(e.to)].backward) {
+        const int from = class_of[to_size(e.from)];
+        const int to = class_of[to_size(e.to)];
+        const bool orphan = has_forward[to_size(from)] == 0 || has_forward[to_size(to)] == 0;
+        if (from != to && !p.nodes[to_size(e.to)].backward) {
             all.push_back({from, to});
-        } else if (from != to && p.nodes[at(e.from)].backward && orphan) {
+        } else if (from != to && p.nodes[to_size(e.from)].backward && orphan) {
             all.push_back({to, from});
         }
     }
@@ -64,42 +64,45 @@ TESSERA_INLINE std::vector<std::pair<int, int>> split_blocks::class_edges(const 
 }
 
 TESSERA_INLINE std::vector<int> split_blocks::components(int nodes, const std::vector<std::pair<int, int>>& edges) {
-    std::vector<std::vector<int>> out(at(nodes));
-    std::vector<std::vector<int>> in(at(nodes));
+    std::vector<std::vector<int>> out(to_size(nodes));
+    std::vector<std::vector<int>> in(to_size(nodes));
     for (const auto& [from, to] : edges) {
-        out[at(from)].push_back(to);
-        in[at(to)].push_back(from);
+        out[to_size(from)].push_back(to);
+        in[to_size(to)].push_back(from);
     }
     std::vector<int> finished;
-    std::vector<char> seen(at(nodes), 0);
+    std::vector<char> seen(to_size(nodes), 0);
     std::vector<std::pair<int, std::size_t>> stack;
     for (int root = nodes - 1; root >= 0; --root) {
-        for (seen[at(root)] == 0 ? stack.push_back({root, 0}) : void(); !stack.empty();) {
+        if (seen[to_size(root)] == 0) {
+            stack.push_back({root, 0});
+        }
+        while (!stack.empty()) {
             const int v = stack.back().first;
-            seen[at(v)] = 1;
-            if (stack.back().second == out[at(v)].size()) {
+            seen[to_size(v)] = 1;
+            if (stack.back().second == out[to_size(v)].size()) {
                 finished.push_back(v);
                 stack.pop_back();
-            } else if (const int w = out[at(v)][stack.back().second++]; seen[at(w)] == 0) {
-                seen[at(w)] = 1;
+            } else if (const int w = out[to_size(v)][stack.back().second++]; seen[to_size(w)] == 0) {
+                seen[to_size(w)] = 1;
                 stack.push_back({w, 0});
             }
         }
     }
-    std::vector<int> component(at(nodes), -1);
+    std::vector<int> component(to_size(nodes), -1);
     int count = 0;
     for (std::size_t i = finished.size(); i-- > 0;) {
         std::vector<int> todo;
-        if (component[at(finished[i])] < 0) {
-            component[at(finished[i])] = count++;
+        if (component[to_size(finished[i])] < 0) {
+            component[to_size(finished[i])] = count++;
             todo.push_back(finished[i]);
         }
         while (!todo.empty()) {
             const int v = todo.back();
             todo.pop_back();
-            for (const int w : in[at(v)]) {
-                if (component[at(w)] < 0) {
-                    component[at(w)] = component[at(v)];
+            for (const int w : in[to_size(v)]) {
+                if (component[to_size(w)] < 0) {
+                    component[to_size(w)] = component[to_size(v)];
                     todo.push_back(w);
                 }
             }
@@ -113,21 +116,21 @@ TESSERA_INLINE void split_blocks::sum_up(const split_problem& p, const std::vect
                                          const std::vector<std::pair<int, int>>& before) {
     const int blocks = *std::max_element(block.begin(), block.end()) + 1;
     block_of.resize(p.nodes.size());
-    cpu_time.assign(at(blocks), 0);
+    cpu_time.assign(to_size(blocks), 0);
     accelerator_time = size = cpu_time;
-    accelerated.assign(at(blocks), 1);
+    accelerated.assign(to_size(blocks), 1);
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {
-        const int b = block[at(class_of[v])];
+        const int b = block[to_size(class_of[v])];
         block_of[v] = b;
-        cpu_time[at(b)] += p.nodes[v].cpu_time;
-        accelerator_time[at(b)] += p.nodes[v].accelerator_time;
-        size[at(b)] += p.nodes[v].size;
-        accelerated[at(b)] = accelerated[at(b)] != 0 && p.nodes[v].accelerated ? 1 : 0;
+        cpu_time[to_size(b)] += p.nodes[v].cpu_time;
+        accelerator_time[to_size(b)] += p.nodes[v].accelerator_time;
+        size[to_size(b)] += p.nodes[v].size;
+        accelerated[to_size(b)] = accelerated[to_size(b)] != 0 && p.nodes[v].accelerated ? 1 : 0;
     }
     edges.clear();
     for (const auto& [from, to] : before) {
-        if (block[at(from)] != block[at(to)]) {
-            edges.push_back({block[at(from)], block[at(to)]});
+        if (block[to_size(from)] != block[to_size(to)]) {
+            edges.push_back({block[to_size(from)], block[to_size(to)]});
         }
     }
     std::sort(edges.begin(), edges.end());
@@ -141,10 +144,10 @@ TESSERA_INLINE std::vector<int> split_blocks::absorbed(const split_problem& p) c
         all += s;
     }
     const bool roomy = all <= p.memory; // then no device's memory is ever too small
-    std::vector<std::vector<int>> near(at(count()));
+    std::vector<std::vector<int>> near(to_size(count()));
     const auto join = [&](int a, int b) {
-        near[at(a)].push_back(b);
-        near[at(b)].push_back(a);
+        near[to_size(a)].push_back(b);
+        near[to_size(b)].push_back(a);
     };
     for (const auto& [from, to] : edges) {
         join(from, to);
@@ -156,36 +159,37 @@ TESSERA_INLINE std::vector<int> split_blocks::absorbed(const split_problem& p) c
     }
     std::vector<int> todo;
     for (int b = 0; b < count(); ++b) {
-        std::sort(near[at(b)].begin(), near[at(b)].end());
-        near[at(b)].erase(std::unique(near[at(b)].begin(), near[at(b)].end()), near[at(b)].end());
+        std::sort(near[to_size(b)].begin(), near[to_size(b)].end());
+        near[to_size(b)].erase(std::unique(near[to_size(b)].begin(), near[to_size(b)].end()), near[to_size(b)].end());
         todo.push_back(b);
     }
-    std::vector<int> with(at(count()), -1);
+    std::vector<int> with(to_size(count()), -1);
     for (std::size_t i = 0; i < todo.size(); ++i) {
         const int b = todo[i];
-        const bool nothing = cpu_time[at(b)] == 0 && accelerator_time[at(b)] == 0 && (roomy || size[at(b)] == 0);
-        if (with[at(b)] >= 0 || !nothing || near[at(b)].size() != 1) {
+        const bool nothing =
+            cpu_time[to_size(b)] == 0 && accelerator_time[to_size(b)] == 0 && (roomy || size[to_size(b)] == 0);
+        if (with[to_size(b)] >= 0 || !nothing || near[to_size(b)].size() != 1) {
             continue;
         }
-        const int other = near[at(b)].front();
-        if (accelerated[at(b)] == 0 && accelerated[at(other)] != 0) {
+        const int other = near[to_size(b)].front();
+        if (accelerated[to_size(b)] == 0 && accelerated[to_size(other)] != 0) {
             continue;
         }
-        with[at(b)] = other;
-        near[at(other)].erase(std::find(near[at(other)].begin(), near[at(other)].end(), b));
+        with[to_size(b)] = other;
+        near[to_size(other)].erase(std::find(near[to_size(other)].begin(), near[to_size(other)].end(), b));
         todo.push_back(other);
     }
-    std::vector<int> number(at(count()), -1);
+    std::vector<int> number(to_size(count()), -1);
     int kept = 0;
     for (int b = 0; b < count(); ++b) {
-        number[at(b)] = with[at(b)] < 0 ? kept++ : -1;
+        number[to_size(b)] = with[to_size(b)] < 0 ? kept++ : -1;
     }
     for (int b = 0; b < count(); ++b) {
         int root = b;
-        while (with[at(root)] >= 0) {
-            root = with[at(root)];
+        while (with[to_size(root)] >= 0) {
+            root = with[to_size(root)];
         }
-        number[at(b)] = number[at(root)];
+        number[to_size(b)] = number[to_size(root)];
     }
     return number;
 }
@@ -194,8 +198,8 @@ TESSERA_INLINE void split_blocks::gather_outputs(const split_problem& p) {
     outputs.clear();
     std::vector<std::vector<int>> readers(p.nodes.size());
     for (const split_edge& e : p.edges) {
-        if (block_of[at(e.from)] != block_of[at(e.to)]) {
-            readers[at(e.from)].push_back(block_of[at(e.to)]);
+        if (block_of[to_size(e.from)] != block_of[to_size(e.to)]) {
+            readers[to_size(e.from)].push_back(block_of[to_size(e.to)]);
         }
     }
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {

@@ -9,6 +9,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
 #include "tessera/base/number_text.hpp"
 
@@ -73,8 +74,8 @@ std::string cycle_of(const split_problem& p, Counts counts) {
     std::vector<std::vector<int>> out(n);
     for (const split_edge& e : p.edges) {
         if (counts(e)) {
-            ++waits[static_cast<std::size_t>(e.to)];
-            out[static_cast<std::size_t>(e.from)].push_back(e.to);
+            ++waits[to_size(e.to)];
+            out[to_size(e.from)].push_back(e.to);
         }
     }
     std::vector<int> free;
@@ -85,8 +86,8 @@ std::string cycle_of(const split_problem& p, Counts counts) {
     }
     std::size_t done = 0;
     for (; done < free.size(); ++done) {
-        for (const int w : out[static_cast<std::size_t>(free[done])]) {
-            if (--waits[static_cast<std::size_t>(w)] == 0) {
+        for (const int w : out[to_size(free[done])]) {
+            if (--waits[to_size(w)] == 0) {
                 free.push_back(w);
             }
         }
@@ -96,26 +97,25 @@ std::string cycle_of(const split_problem& p, Counts counts) {
     }
     std::vector<int> back(n, -1); // of nodes that never were free, one that they wait for
     for (const split_edge& e : p.edges) {
-        if (counts(e) && waits[static_cast<std::size_t>(e.from)] > 0) {
-            back[static_cast<std::size_t>(e.to)] = e.from;
+        if (counts(e) && waits[to_size(e.from)] > 0) {
+            back[to_size(e.to)] = e.from;
         }
     }
     int v = 0;
-    while (waits[static_cast<std::size_t>(v)] == 0) {
+    while (waits[to_size(v)] == 0) {
         ++v;
     }
     std::vector<char> seen(n, 0);
-    for (; seen[static_cast<std::size_t>(v)] == 0; v = back[static_cast<std::size_t>(v)]) {
-        seen[static_cast<std::size_t>(v)] = 1;
+    for (; seen[to_size(v)] == 0; v = back[to_size(v)]) {
+        seen[to_size(v)] = 1;
     }
     std::vector<int> ring;
-    for (int w = v; ring.empty() || w != v; w = back[static_cast<std::size_t>(w)]) {
+    for (int w = v; ring.empty() || w != v; w = back[to_size(w)]) {
         ring.push_back(w);
     }
-    std::string text = std::to_string(p.nodes[static_cast<std::size_t>(v)].id);
+    std::string text = std::to_string(p.nodes[to_size(v)].id);
     for (std::size_t i = ring.size(); i-- > 0;) {
-        text +=
-            i + 8 < ring.size() && i > 0 ? "" : " -> " + std::to_string(p.nodes[static_cast<std::size_t>(ring[i])].id);
+        text += i + 8 < ring.size() && i > 0 ? "" : " -> " + std::to_string(p.nodes[to_size(ring[i])].id);
     }
     return text;
 }

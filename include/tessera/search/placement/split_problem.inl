@@ -64,8 +64,8 @@ TESSERA_INLINE void require(const split_problem& p) {
             detail::refuse_split(p, "an edge joins place " + std::to_string(e.from) + " to place " +
                                         std::to_string(e.to) + ", but there are " + std::to_string(count) + " nodes");
         }
-        const split_node& from = p.nodes[static_cast<std::size_t>(e.from)];
-        const split_node& to = p.nodes[static_cast<std::size_t>(e.to)];
+        const split_node& from = p.nodes[to_size(e.from)];
+        const split_node& to = p.nodes[to_size(e.to)];
         if (e.from == e.to) {
             detail::refuse_split(p, "an edge joins " + detail::text_of_node(from) + " to itself; leave it out");
         }
@@ -80,24 +80,23 @@ TESSERA_INLINE void require(const split_problem& p) {
 }
 
 TESSERA_INLINE std::vector<double> loads(const split_problem& p, const split& s) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    std::vector<double> load(at(p.devices()), 0);
+    std::vector<double> load(to_size(p.devices()), 0);
     std::vector<std::vector<int>> out(p.nodes.size());
     for (const split_edge& e : p.edges) {
-        if (s[at(e.from)] != s[at(e.to)]) {
-            out[at(e.from)].push_back(s[at(e.to)]);
+        if (s[to_size(e.from)] != s[to_size(e.to)]) {
+            out[to_size(e.from)].push_back(s[to_size(e.to)]);
         }
     }
     for (std::size_t v = 0; v < p.nodes.size(); ++v) {
         const split_node& n = p.nodes[v];
-        load[at(s[v])] += p.is_cpu(s[v]) ? n.cpu_time : n.accelerator_time;
+        load[to_size(s[v])] += p.is_cpu(s[v]) ? n.cpu_time : n.accelerator_time;
         std::sort(out[v].begin(), out[v].end());
         out[v].erase(std::unique(out[v].begin(), out[v].end()), out[v].end());
         if (!out[v].empty()) {
-            load[at(s[v])] += p.is_cpu(s[v]) ? 0 : n.output_cost;
+            load[to_size(s[v])] += p.is_cpu(s[v]) ? 0 : n.output_cost;
         }
         for (const int d : out[v]) {
-            load[at(d)] += p.is_cpu(d) ? 0 : n.output_cost;
+            load[to_size(d)] += p.is_cpu(d) ? 0 : n.output_cost;
         }
     }
     return load;
@@ -109,12 +108,11 @@ TESSERA_INLINE double max_load(const split_problem& p, const split& s) {
 }
 
 TESSERA_INLINE std::string trouble_of(const split_problem& p, const split& s) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     if (s.size() != p.nodes.size()) {
         return "the split is of " + std::to_string(s.size()) + " nodes, the problem of " +
                std::to_string(p.nodes.size());
     }
-    std::vector<double> size(at(p.devices()), 0);
+    std::vector<double> size(to_size(p.devices()), 0);
     std::vector<std::pair<int, int>> groups;
     for (std::size_t v = 0; v < s.size(); ++v) {
         if (s[v] < 0 || s[v] >= p.devices()) {
@@ -124,22 +122,23 @@ TESSERA_INLINE std::string trouble_of(const split_problem& p, const split& s) {
         if (!p.is_cpu(s[v]) && !p.nodes[v].accelerated) {
             return detail::text_of_node(p.nodes[v]) + " is on an accelerator, which cannot run it";
         }
-        size[at(s[v])] += p.nodes[v].size;
+        size[to_size(s[v])] += p.nodes[v].size;
         if (p.nodes[v].group >= 0) {
             groups.push_back({p.nodes[v].group, static_cast<int>(v)});
         }
     }
     std::sort(groups.begin(), groups.end());
     for (std::size_t i = 1; i < groups.size(); ++i) {
-        if (groups[i].first == groups[i - 1].first && s[at(groups[i].second)] != s[at(groups[i - 1].second)]) {
-            return detail::text_of_node(p.nodes[at(groups[i - 1].second)]) + " and " +
-                   detail::text_of_node(p.nodes[at(groups[i].second)]) + " of one group are apart";
+        if (groups[i].first == groups[i - 1].first &&
+            s[to_size(groups[i].second)] != s[to_size(groups[i - 1].second)]) {
+            return detail::text_of_node(p.nodes[to_size(groups[i - 1].second)]) + " and " +
+                   detail::text_of_node(p.nodes[to_size(groups[i].second)]) + " of one group are apart";
         }
     }
     for (int d = 0; d < p.accelerators; ++d) {
-        if (size[at(d)] > p.memory) {
+        if (size[to_size(d)] > p.memory) {
             return "accelerator " + std::to_string(d) + " has " + fixed_text(p.memory) + " bytes and needs " +
-                   fixed_text(size[at(d)]);
+                   fixed_text(size[to_size(d)]);
         }
     }
     return "";

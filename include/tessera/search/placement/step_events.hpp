@@ -31,8 +31,8 @@ public:
     const cost_graph& graph() const { return *graph_; }
     const graph_order& order() const { return order_; }
     int devices() const { return devices_; }
-    index_t capacity(int device) const { return capacity_[detail::at(device)]; } ///< bytes; 0: not known
-    const route& between(int from, int to) const { return routes_[detail::at(from * devices_ + to)]; }
+    index_t capacity(int device) const { return capacity_[to_size(device)]; } ///< bytes; 0: not known
+    const route& between(int from, int to) const { return routes_[to_size(from * devices_ + to)]; }
     /// Of a node on a device; of one that its kind cannot run the slowest that is known.
     task_time time(int node, int device) const;
     bool supports(int node, int device) const;
@@ -45,9 +45,9 @@ public:
     const std::vector<index_t>& busy() const { return busy_; } ///< ns that each device computes
     /// Start and end of the forward task of node v (task v) or of its backward task (task v + nodes) in the step that
     /// was run last.
-    std::pair<index_t, index_t> when(int task) const { return {started_[detail::at(task)], ended_[detail::at(task)]}; }
+    std::pair<index_t, index_t> when(int task) const { return {started_[to_size(task)], ended_[to_size(task)]}; }
 
-    const life& output_life(int v) const { return output_[detail::at(v)]; }
+    const life& output_life(int v) const { return output_[to_size(v)]; }
     const life& copy_life(int v, int device) const { return copy_[copy_at(v, device)]; }
     /// Of what v makes and nodes on a device read.
     index_t bytes_of(int v, int device) const;
@@ -67,8 +67,8 @@ private:
 
     void check(const assignment& where) const;
 
-    int device_of(int v) const { return (*where_)[detail::at(v)]; }
-    std::size_t copy_at(int v, int device) const { return detail::at(v) * detail::at(devices_) + detail::at(device); }
+    int device_of(int v) const { return (*where_)[to_size(v)]; }
+    std::size_t copy_at(int v, int device) const { return to_size(v) * to_size(devices_) + to_size(device); }
 
     /// What has to be known before anything starts: what every task waits for, and how many bytes go where.
     void begin(const assignment& where);

@@ -15,11 +15,11 @@ TESSERA_INLINE step_events::step_events(const cost_graph& g, const cluster& on)
         class_of_.push_back(class_number(on, d));
         capacity_.push_back(on.class_of(d).memory_bytes);
     }
-    routes_.resize(detail::at(devices_ * devices_));
+    routes_.resize(to_size(devices_ * devices_));
     index_t slowest = 1;
     for (int d = 0; d < devices_ * devices_; ++d) {
-        routes_[detail::at(d)] = on.between(d / devices_, d % devices_);
-        slowest = std::max(slowest, routes_[detail::at(d)].time(1'000'000'000));
+        routes_[to_size(d)] = on.between(d / devices_, d % devices_);
+        slowest = std::max(slowest, routes_[to_size(d)].time(1'000'000'000));
     }
     for (const cost_edge& e : g.edges) {
         most += 2 * static_cast<double>(e.bytes) * static_cast<double>(slowest) * 1e-9 + 2e9;
@@ -35,9 +35,9 @@ TESSERA_INLINE step_events::step_events(const cost_graph& g, const cluster& on)
         detail::refuse_graph(g, "takes up to " + fixed_text(most * 1e-9) +
                                     " s per step, more than can be counted in ns; divide its times and bytes");
     }
-    lane_free_.resize(detail::at(on.lanes()));
+    lane_free_.resize(to_size(on.lanes()));
     const std::size_t n = g.nodes.size();
-    const std::size_t copies = n * detail::at(devices_);
+    const std::size_t copies = n * to_size(devices_);
     missing_.resize(2 * n);
     ready_.resize(2 * n);
     copy_bytes_.assign(copies, 0);
@@ -48,8 +48,8 @@ TESSERA_INLINE step_events::step_events(const cost_graph& g, const cluster& on)
 }
 
 TESSERA_INLINE task_time step_events::time(int node, int device) const {
-    const cost_node& n = graph_->nodes[detail::at(node)];
-    const task_time& own = time_on(n, class_of_[detail::at(device)]);
+    const cost_node& n = graph_->nodes[to_size(node)];
+    const task_time& own = time_on(n, class_of_[to_size(device)]);
     if (own.forward != unsupported) {
         return own;
     }
@@ -61,7 +61,7 @@ TESSERA_INLINE task_time step_events::time(int node, int device) const {
 }
 
 TESSERA_INLINE bool step_events::supports(int node, int device) const {
-    return time_on(graph_->nodes[detail::at(node)], class_of_[detail::at(device)]).forward != unsupported;
+    return time_on(graph_->nodes[to_size(node)], class_of_[to_size(device)]).forward != unsupported;
 }
 
 TESSERA_INLINE void step_events::simulate(const assignment& where) {
@@ -72,19 +72,19 @@ TESSERA_INLINE void step_events::simulate(const assignment& where) {
         const waiting now = heap_.back();
         heap_.pop_back();
         if (now.number < n) {
-            run(order_.order[static_cast<std::size_t>(now.number)], now.ready, false);
+            run(order_.order[to_size(now.number)], now.ready, false);
         } else if (now.number < 2 * n) {
-            run(order_.order[static_cast<std::size_t>(2 * n - 1 - now.number)], now.ready, true);
+            run(order_.order[to_size(2 * n - 1 - now.number)], now.ready, true);
         } else {
             const index_t transfer = (now.number - 2 * n) % (n * devices_);
-            const int v = order_.order[static_cast<std::size_t>(transfer / devices_)];
+            const int v = order_.order[to_size(transfer / devices_)];
             send(v, static_cast<int>(transfer % devices_), now.ready, now.number - 2 * n >= n * devices_);
         }
     }
 }
 
 TESSERA_INLINE index_t step_events::bytes_of(int v, int device) const {
-    const index_t all = graph_->nodes[detail::at(v)].output_bytes;
+    const index_t all = graph_->nodes[to_size(v)].output_bytes;
     const index_t read = copy_bytes_[copy_at(v, device)];
     return all > 0 ? std::min(all, read) : read;
 }
@@ -106,7 +106,7 @@ TESSERA_INLINE void step_events::check(const assignment& where) const {
                                           "; give the device of each");
     }
     for (int v = 0; v < graph_->count(); ++v) {
-        const int d = where[detail::at(v)];
+        const int d = where[to_size(v)];
         if (d < 0 || d >= devices_) {
             detail::refuse_graph(*graph_, detail::text_of_node(*graph_, v) + " is placed on device " +
                                               std::to_string(d) + "; there are devices 0 to " +
@@ -121,32 +121,32 @@ TESSERA_INLINE void step_events::begin(const assignment& where) {
     const int n = graph_->count();
     step_ = sent_ = 0;
     std::fill(lane_free_.begin(), lane_free_.end(), 0);
-    device_free_.assign(detail::at(devices_), 0);
-    busy_.assign(detail::at(devices_), 0);
+    device_free_.assign(to_size(devices_), 0);
+    busy_.assign(to_size(devices_), 0);
     std::fill(ready_.begin(), ready_.end(), 0);
-    started_.assign(detail::at(2 * n), 0);
-    ended_.assign(detail::at(2 * n), 0);
+    started_.assign(to_size(2 * n), 0);
+    ended_.assign(to_size(2 * n), 0);
     std::fill(copy_bytes_.begin(), copy_bytes_.end(), 0);
     std::fill(readers_.begin(), readers_.end(), 0);
     std::fill(gradient_ready_.begin(), gradient_ready_.end(), 0);
     std::fill(copy_.begin(), copy_.end(), life{});
     for (int v = 0; v < n; ++v) {
-        missing_[detail::at(v)] = order_.first_in[detail::at(v) + 1] - order_.first_in[detail::at(v)];
-        missing_[detail::at(n + v)] = 1; // its forward task, and the gradients of what reads it
+        missing_[to_size(v)] = order_.first_in[to_size(v) + 1] - order_.first_in[to_size(v)];
+        missing_[to_size(n + v)] = 1; // its forward task, and the gradients of what reads it
     }
     for (const cost_edge& e : graph_->edges) {
         const int there = device_of(e.to);
         const std::size_t c = copy_at(e.from, there);
         if (++readers_[c] == 1 && there != device_of(e.from)) {
-            ++missing_[detail::at(n + e.from)];
+            ++missing_[to_size(n + e.from)];
         }
         copy_bytes_[c] += e.bytes; // never more than the whole output, see bytes_of
-        missing_[detail::at(n + e.from)] += there == device_of(e.from) ? 1 : 0;
+        missing_[to_size(n + e.from)] += there == device_of(e.from) ? 1 : 0;
     }
     heap_.clear();
     for (int v : order_.order) {
-        if (missing_[detail::at(v)] == 0) {
-            push(0, order_.position[detail::at(v)]);
+        if (missing_[to_size(v)] == 0) {
+            push(0, order_.position[to_size(v)]);
         }
     }
 }
@@ -160,50 +160,50 @@ TESSERA_INLINE void step_events::run(int v, index_t ready, bool backward) {
     const int d = device_of(v);
     const int n = graph_->count();
     const task_time takes = time(v, d);
-    const index_t start = std::max(ready, device_free_[detail::at(d)]);
+    const index_t start = std::max(ready, device_free_[to_size(d)]);
     const index_t end = start + (backward ? takes.backward : takes.forward);
-    device_free_[detail::at(d)] = end;
-    busy_[detail::at(d)] += end - start;
+    device_free_[to_size(d)] = end;
+    busy_[to_size(d)] += end - start;
     step_ = std::max(step_, end);
-    const std::size_t task = detail::at(backward ? n + v : v);
+    const std::size_t task = to_size(backward ? n + v : v);
     started_[task] = start;
     ended_[task] = end;
     if (!backward) {
-        output_[detail::at(v)] = {start, end};
-        for (int k = order_.first_out[detail::at(v)]; k < order_.first_out[detail::at(v) + 1]; ++k) {
-            const int to = device_of(graph_->edges[detail::at(order_.out[detail::at(k)])].to);
+        output_[to_size(v)] = {start, end};
+        for (int k = order_.first_out[to_size(v)]; k < order_.first_out[to_size(v) + 1]; ++k) {
+            const int to = device_of(graph_->edges[to_size(order_.out[to_size(k)])].to);
             const std::size_t c = copy_at(v, to);
             if (to == d) {
-                arrived(graph_->edges[detail::at(order_.out[detail::at(k)])].to, end);
+                arrived(graph_->edges[to_size(order_.out[to_size(k)])].to, end);
             } else if (copy_[c].end == 0) { // not under way yet
                 copy_[c].end = 1;
-                push(end, 2 * index_t{n} + index_t{order_.position[detail::at(v)]} * devices_ + to);
+                push(end, 2 * index_t{n} + index_t{order_.position[to_size(v)]} * devices_ + to);
             }
         }
         if (graph_->backward) {
             grown(v, end);
         }
     }
-    for (int k = order_.first_in[detail::at(v)]; k < order_.first_in[detail::at(v) + 1]; ++k) {
-        read(graph_->edges[detail::at(order_.in[detail::at(k)])].from, d, end, backward);
+    for (int k = order_.first_in[to_size(v)]; k < order_.first_in[to_size(v) + 1]; ++k) {
+        read(graph_->edges[to_size(order_.in[to_size(k)])].from, d, end, backward);
     }
     if (backward) {
-        output_[detail::at(v)].end = end;
+        output_[to_size(v)].end = end;
     }
 }
 
 TESSERA_INLINE void step_events::arrived(int v, index_t when) {
-    ready_[detail::at(v)] = std::max(ready_[detail::at(v)], when);
-    if (--missing_[detail::at(v)] == 0) {
-        push(ready_[detail::at(v)], order_.position[detail::at(v)]);
+    ready_[to_size(v)] = std::max(ready_[to_size(v)], when);
+    if (--missing_[to_size(v)] == 0) {
+        push(ready_[to_size(v)], order_.position[to_size(v)]);
     }
 }
 
 TESSERA_INLINE void step_events::grown(int v, index_t when) {
     const std::size_t n = graph_->nodes.size();
-    ready_[n + detail::at(v)] = std::max(ready_[n + detail::at(v)], when);
-    if (--missing_[n + detail::at(v)] == 0) {
-        push(ready_[n + detail::at(v)], 2 * static_cast<index_t>(n) - 1 - order_.position[detail::at(v)]);
+    ready_[n + to_size(v)] = std::max(ready_[n + to_size(v)], when);
+    if (--missing_[n + to_size(v)] == 0) {
+        push(ready_[n + to_size(v)], 2 * static_cast<index_t>(n) - 1 - order_.position[to_size(v)]);
     }
 }
 
@@ -212,7 +212,7 @@ TESSERA_INLINE void step_events::read(int v, int d, index_t when, bool backward)
     const bool here = device_of(v) == d;
     if (!backward) {
         if (!graph_->backward) {
-            life& alive = here ? output_[detail::at(v)] : copy_[c];
+            life& alive = here ? output_[to_size(v)] : copy_[c];
             alive.end = std::max(alive.end, when);
         }
         return;
@@ -224,7 +224,7 @@ TESSERA_INLINE void step_events::read(int v, int d, index_t when, bool backward)
     copy_[c].end = std::max(copy_[c].end, when);
     if (--readers_[c] == 0) {
         const index_t n = graph_->count();
-        push(gradient_ready_[c], 2 * n + n * devices_ + index_t{order_.position[detail::at(v)]} * devices_ + d);
+        push(gradient_ready_[c], 2 * n + n * devices_ + index_t{order_.position[to_size(v)]} * devices_ + d);
     }
 }
 
@@ -232,16 +232,16 @@ TESSERA_INLINE void step_events::send(int v, int device, index_t ready, bool bac
     const int from = backward ? device : device_of(v);
     const int to = backward ? device_of(v) : device;
     const index_t bytes = bytes_of(v, device);
-    const route& way = routes_[detail::at(from * devices_ + to)];
+    const route& way = routes_[to_size(from * devices_ + to)];
     index_t start = ready;
     index_t end = ready;
     if (bytes > 0) {
         for (const int lane : way.lanes) {
-            start = std::max(start, lane_free_[detail::at(lane)]);
+            start = std::max(start, lane_free_[to_size(lane)]);
         }
         end = start + way.time(bytes);
         for (const int lane : way.lanes) {
-            lane_free_[detail::at(lane)] = end - way.latency;
+            lane_free_[to_size(lane)] = end - way.latency;
         }
         sent_ += bytes;
     }
@@ -251,10 +251,10 @@ TESSERA_INLINE void step_events::send(int v, int device, index_t ready, bool bac
     }
     copy_[copy_at(v, device)] = {start, end};
     if (!graph_->backward) {
-        output_[detail::at(v)].end = std::max(output_[detail::at(v)].end, end);
+        output_[to_size(v)].end = std::max(output_[to_size(v)].end, end);
     }
-    for (int k = order_.first_out[detail::at(v)]; k < order_.first_out[detail::at(v) + 1]; ++k) {
-        const int w = graph_->edges[detail::at(order_.out[detail::at(k)])].to;
+    for (int k = order_.first_out[to_size(v)]; k < order_.first_out[to_size(v) + 1]; ++k) {
+        const int w = graph_->edges[to_size(order_.out[to_size(k)])].to;
         if (device_of(w) == device) {
             arrived(w, end);
         }

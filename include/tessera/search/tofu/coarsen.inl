@@ -9,26 +9,25 @@ namespace tessera::search {
 
 TESSERA_INLINE coarse_groups coarsen(const graph_view& g, const std::vector<description>& descriptions,
                                      const coarsening& how) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     detail::forest f;
     std::vector<char> elementwise;
     for (int op = 0; op < g.op_count; ++op) {
         f.up.push_back(op);
-        elementwise.push_back(works_by_element(descriptions[at(op)]) ? 1 : 0);
+        elementwise.push_back(works_by_element(descriptions[to_size(op)]) ? 1 : 0);
     }
     for (int op = 0; op < g.op_count && how.elementwise; ++op) {
         for (const int t : g.ops[op].inputs) {
             const int producer = g.tensors[t].producer;
-            if (producer >= 0 && elementwise[at(op)] != 0 && elementwise[at(producer)] != 0) {
+            if (producer >= 0 && elementwise[to_size(op)] != 0 && elementwise[to_size(producer)] != 0) {
                 f.join(op, producer);
             }
         }
     }
     if (how.steps) {
         const auto same_loops = [&](int a, int b) {
-            const description& x = descriptions[at(a)];
-            const description& y = descriptions[at(b)];
-            bool same = x.loops.size() == y.loops.size() && elementwise[at(a)] == elementwise[at(b)];
+            const description& x = descriptions[to_size(a)];
+            const description& y = descriptions[to_size(b)];
+            bool same = x.loops.size() == y.loops.size() && elementwise[to_size(a)] == elementwise[to_size(b)];
             for (int l = 0; same && l < x.loops.size(); ++l) {
                 same = x.loops[l].extent == y.loops[l].extent;
             }
@@ -43,16 +42,16 @@ TESSERA_INLINE coarse_groups coarsen(const graph_view& g, const std::vector<desc
         }
     }
     coarse_groups all;
-    std::vector<int> number(at(g.op_count), -1);
+    std::vector<int> number(to_size(g.op_count), -1);
     for (int op = 0; op < g.op_count; ++op) {
-        int& group = number[at(f.root(op))];
+        int& group = number[to_size(f.root(op))];
         if (group < 0) {
             group = static_cast<int>(all.ops.size());
             all.ops.emplace_back();
-            all.elementwise.push_back(elementwise[at(op)]);
+            all.elementwise.push_back(elementwise[to_size(op)]);
         }
         all.group_of.push_back(group);
-        all.ops[at(group)].push_back(op);
+        all.ops[to_size(group)].push_back(op);
     }
     return all;
 }

@@ -41,7 +41,7 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
     bool better = true;
     const auto try_history = [&](int group, const std::vector<int>& h) {
         std::vector<change> changes;
-        for (const int op : searcher.groups().ops[detail::at(group)]) {
+        for (const int op : searcher.groups().ops[to_size(group)]) {
             changes.push_back({op, {}, {}});
             changes.back().what = searcher.configuration_with(op, h, changes.back().pool);
         }
@@ -53,7 +53,7 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
         }
         now.accept();
         r.after = time;
-        chosen[detail::at(group)] = h;
+        chosen[to_size(group)] = h;
         better = true;
     };
     const auto goes_on = [&] { return r.simulated < simulations && (interrupted == nullptr || !interrupted->load()); };
@@ -61,7 +61,7 @@ tofu_timed tofu_by_time(const graph_view& g, const cluster& on, const tofu_steps
         better = false;
         for (int i = steps.count(); i-- > 0;) {
             for (int group = 0; group < static_cast<int>(chosen.size()); ++group) {
-                for (const std::vector<int>& h : searcher.neighbours(group, chosen[detail::at(group)], i)) {
+                for (const std::vector<int>& h : searcher.neighbours(group, chosen[to_size(group)], i)) {
                     if (goes_on()) {
                         try_history(group, h);
                     }

@@ -71,8 +71,8 @@ public:
     tofu_result result_of(const std::vector<std::vector<int>>& histories);
 
 private:
-    const description& desc(int op) const { return traffic_.descriptions()[at(op)]; }
-    bool by_element(int group) const { return coarse_.elementwise[at(group)] != 0; }
+    const description& desc(int op) const { return traffic_.descriptions()[to_size(op)]; }
+    bool by_element(int group) const { return coarse_.elementwise[to_size(group)] != 0; }
 
     bool may_take(int group, const std::vector<int>& h, int choice, bool uneven) const;
 

@@ -63,11 +63,11 @@ TESSERA_INLINE additive_problem tofu_searcher::problem_of(const std::vector<choi
             if (producer < 0) {
                 continue;
             }
-            const int from = coarse_.group_of[at(producer)];
-            const int to = coarse_.group_of[at(op)];
-            const choices& a = offered[at(from)];
-            const choices& b = offered[at(to)];
-            std::vector<cost_t>& table = from == to ? own[at(to)] : edges[{from, to}];
+            const int from = coarse_.group_of[to_size(producer)];
+            const int to = coarse_.group_of[to_size(op)];
+            const choices& a = offered[to_size(from)];
+            const choices& b = offered[to_size(to)];
+            std::vector<cost_t>& table = from == to ? own[to_size(to)] : edges[{from, to}];
             table.resize(from == to ? b.size() : a.size() * b.size(), 0);
             for (std::size_t i = 0; i < a.size(); ++i) {
                 const std::vector<int> loops = loops_of(producer, a[i]);
@@ -152,7 +152,7 @@ TESSERA_INLINE bool tofu_searcher::may_take(int group, const std::vector<int>& h
     const int factor = traffic_.steps().factors[h.size()];
     const int parts = parts_of(h, traffic_.steps().factors, choice);
     bool may = true;
-    for (const int op : coarse_.ops[at(group)]) {
+    for (const int op : coarse_.ops[to_size(group)]) {
         const description& d = desc(op);
         const int most = by_element(group) ? d.operands[d.output()].extents.rank : d.loops.size();
         may = may && choice < most &&
@@ -164,7 +164,7 @@ TESSERA_INLINE bool tofu_searcher::may_take(int group, const std::vector<int>& h
 TESSERA_INLINE std::vector<int> tofu_searcher::loops_of(int op, const std::vector<int>& h) const {
     std::vector<int> loops;
     for (const int c : h) {
-        loops.push_back(loop_of_choice(desc(op), by_element(coarse_.group_of[at(op)]), c));
+        loops.push_back(loop_of_choice(desc(op), by_element(coarse_.group_of[to_size(op)]), c));
     }
     return loops;
 }
@@ -173,7 +173,7 @@ TESSERA_INLINE index_t tofu_searcher::unary(int group, const std::vector<int>& h
     const graph_view& g = traffic_.network();
     index_t sum = 0;
     std::vector<int> seen;
-    for (const int op : coarse_.ops[at(group)]) {
+    for (const int op : coarse_.ops[to_size(group)]) {
         const std::vector<int> loops = loops_of(op, h);
         sum += traffic_.inside(op, loops);
         for (int o = 0; o < desc(op).operands.size(); ++o) {
@@ -208,7 +208,7 @@ TESSERA_INLINE void tofu_searcher::finish(tofu_result& r, index_t bytes) const {
     r.bytes = bytes;
     r.groups = static_cast<int>(coarse_.ops.size());
     for (int op = 0; op < g.op_count; ++op) {
-        r.histories.push_back(loops_of(op, chosen_[at(coarse_.group_of[at(op)])]));
+        r.histories.push_back(loops_of(op, chosen_[to_size(coarse_.group_of[to_size(op)])]));
         r.best.ops.push_back(configuration_of(desc(op), r.histories.back(), r.steps, r.best.pool));
     }
     if (o_.traffic.slices_parameters) {

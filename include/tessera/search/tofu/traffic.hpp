@@ -57,8 +57,7 @@ public:
     index_t edge(int op, int slot, const history& from, const history& to);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    bool needs_gradient(int tensor) const { return needs_gradient_[at(tensor)] != 0; }
+    bool needs_gradient(int tensor) const { return needs_gradient_[to_size(tensor)] != 0; }
 
     int first_alike(int op) const;
 

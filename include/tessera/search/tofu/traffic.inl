@@ -23,7 +23,7 @@ TESSERA_INLINE tofu_traffic::tofu_traffic(const graph_view& g, const tofu_steps&
 }
 
 TESSERA_INLINE index_t tofu_traffic::parameter(int op, int which, const history& h) const {
-    const description& d = descriptions_[at(op)];
+    const description& d = descriptions_[to_size(op)];
     const operand& x = d.operands[which];
     const index_t bytes = x.extents.volume() * bytes_of(x.type);
     index_t holders = 1;
@@ -45,7 +45,7 @@ TESSERA_INLINE index_t tofu_traffic::parameter(int op, int which, const history&
 }
 
 TESSERA_INLINE index_t tofu_traffic::inside(int op, const history& h) const {
-    const description& d = descriptions_[at(op)];
+    const description& d = descriptions_[to_size(op)];
     index_t total = 0;
     for (int k = 0; k + 1 < d.nests.size(); ++k) {
         const operand& x = d.operands[d.nests[k].write];
@@ -71,10 +71,10 @@ TESSERA_INLINE index_t tofu_traffic::inside(int op, const history& h) const {
 TESSERA_INLINE index_t tofu_traffic::edge(int op, int slot, const history& from, const history& to) {
     const int tensor = g_.ops[op].inputs[slot];
     const int producer = g_.tensors[tensor].producer;
-    const int input = descriptions_[at(op)].find_operand(operand_kind::input, slot);
-    const bool back = descriptions_[at(op)].operands[input].differentiable && needs_gradient(tensor);
+    const int input = descriptions_[to_size(op)].find_operand(operand_kind::input, slot);
+    const bool back = descriptions_[to_size(op)].operands[input].differentiable && needs_gradient(tensor);
     history key = from;
-    for (const int x : {-2, kinds_[at(producer)], kinds_[at(op)], slot, back ? 1 : 0}) {
+    for (const int x : {-2, kinds_[to_size(producer)], kinds_[to_size(op)], slot, back ? 1 : 0}) {
         key.push_back(x);
     }
     key.insert(key.end(), to.begin(), to.end());
@@ -102,30 +102,30 @@ TESSERA_INLINE int tofu_traffic::first_alike(int op) const {
 }
 
 TESSERA_INLINE void tofu_traffic::find_gradients() {
-    needs_gradient_.assign(at(g_.tensor_count), 0);
+    needs_gradient_.assign(to_size(g_.tensor_count), 0);
     for (int op = 0; op < g_.op_count; ++op) {
         bool needs = false;
         for (const int p : g_.ops[op].parameters) {
             needs = needs || g_.parameters[p].trained;
         }
-        for (const operand& x : descriptions_[at(op)].operands) {
+        for (const operand& x : descriptions_[to_size(op)].operands) {
             needs = needs ||
                     (x.kind == operand_kind::input && x.differentiable && needs_gradient(g_.ops[op].inputs[x.slot]));
         }
-        needs_gradient_[at(g_.ops[op].output)] = needs ? 1 : 0;
+        needs_gradient_[to_size(g_.ops[op].output)] = needs ? 1 : 0;
     }
 }
 
 TESSERA_INLINE const std::vector<piece>& tofu_traffic::pieces(int op, int which, operand_tensor what,
                                                               const history& h) {
     history key = h;
-    for (const int x : {-2, kinds_[at(op)], which, static_cast<int>(what)}) {
+    for (const int x : {-2, kinds_[to_size(op)], which, static_cast<int>(what)}) {
         key.push_back(x);
     }
     const auto [place, is_new] = pieces_.try_emplace(std::move(key));
     if (is_new) {
         std::vector<index_t> pool;
-        const description& d = descriptions_[at(op)];
+        const description& d = descriptions_[to_size(op)];
         const configuration c = configuration_of(d, h, steps_[h.size()], pool);
         place->second = pieces_of(d, which, c, pool.data(), what);
     }
@@ -134,8 +134,8 @@ TESSERA_INLINE const std::vector<piece>& tofu_traffic::pieces(int op, int which,
 
 TESSERA_INLINE index_t tofu_traffic::by_devices(int producer, int op, int input, bool back, const history& from,
                                                 const history& to) {
-    const int output = descriptions_[at(producer)].output();
-    const index_t size = bytes_of(descriptions_[at(producer)].operands[output].type);
+    const int output = descriptions_[to_size(producer)].output();
+    const index_t size = bytes_of(descriptions_[to_size(producer)].operands[output].type);
     const auto move = [&](const std::vector<piece>& a, const std::vector<piece>& b) {
         index_t bytes = 0;
         for (std::size_t i = 0; i < b.size(); ++i) {
@@ -166,7 +166,7 @@ TESSERA_INLINE int tofu_traffic::state_of(const description& d, int which, int l
 
 TESSERA_INLINE index_t tofu_traffic::by_groups(int producer, int op, int input, bool back, const history& from,
                                                const history& to) const {
-    const description& d = descriptions_[at(producer)];
+    const description& d = descriptions_[to_size(producer)];
     const operand& x = d.operands[d.output()];
     const index_t all = x.extents.volume() * bytes_of(x.type);
     index_t made = all; // bytes of a group
@@ -182,7 +182,7 @@ TESSERA_INLINE index_t tofu_traffic::by_groups(int producer, int op, int input, 
     for (std::size_t i = 0; i < from.size(); ++i) {
         const int f = steps_.back().factors[i];
         const int a = state_of(d, d.output(), from[i]);
-        const int b = state_of(descriptions_[at(op)], input, to[i]);
+        const int b = state_of(descriptions_[to_size(op)], input, to[i]);
         // Backward a group that needs the whole adds a summand to the gradient, one that makes a summand needs the
         // whole of it.
         total += groups * (move(a, made, b, needed, f) + (back ? move(b, needed, a, made, f) : 0));

@@ -22,12 +22,12 @@ public:
     };
 
     changing_schedule(int devices, int lanes)
-        : chains(devices), lanes_(at(lanes)), history_(at(lanes)), after_(at(devices)) {}
+        : chains(devices), lanes_(to_size(lanes)), history_(to_size(lanes)), after_(to_size(devices)) {}
 
-    const activity& item(int slot) const { return items_[at(slot)]; }
+    const activity& item(int slot) const { return items_[to_size(slot)]; }
     /// As it was before the change under way.
-    const timed& time_of(int slot) const { return now_[at(slot)]; }
-    const timed& new_time_of(int slot) const { return is_kept(slot) ? now_[at(slot)] : trial_[at(slot)]; }
+    const timed& time_of(int slot) const { return now_[to_size(slot)]; }
+    const timed& new_time_of(int slot) const { return is_kept(slot) ? now_[to_size(slot)] : trial_[to_size(slot)]; }
     index_t makespan() const { return makespan_; }
     std::size_t slots() const { return items_.size(); }
     std::size_t visited() const { return fresh_sequence_.size(); }
@@ -36,7 +36,7 @@ public:
     /// Puts an activity into a slot and gives back what was there.
     activity replace(int slot, activity&& what);
     /// The place in the given order: of a fragment, and within it.
-    void set_rank(int slot, int fragment, int place) { rank_[at(slot)] = (std::int64_t{fragment} << 32) + place; }
+    void set_rank(int slot, int fragment, int place) { rank_[to_size(slot)] = (std::int64_t{fragment} << 32) + place; }
 
     /// How many activities of the schedule become ready before `time`.
     std::size_t before(index_t time) const;
@@ -44,7 +44,7 @@ public:
     /// Calls `f` with all that an activity comes after: what it waits for, and the one before it on its device.
     template <class Function>
     void for_each_before(int slot, Function&& f) const {
-        const activity& x = items_[at(slot)];
+        const activity& x = items_[to_size(slot)];
         for (int before : x.after) {
             f(before);
         }
@@ -84,7 +84,7 @@ public:
         }
         if (fresh_sequence_.empty()) {
             for (std::size_t i = 0; i < keep; ++i) {
-                new_makespan_ = std::max(new_makespan_, now_[at(sequence_[i])].end);
+                new_makespan_ = std::max(new_makespan_, now_[to_size(sequence_[i])].end);
             }
         }
         if (keep + fresh_sequence_.size() != alive) {
@@ -99,7 +99,7 @@ public:
     /// Forgets it.
     void reject() { keep_ = nowhere; }
     /// A slot whose activity is gone.
-    void leave(int slot) { place_[at(slot)] = nowhere; }
+    void leave(int slot) { place_[to_size(slot)] = nowhere; }
 
     device_chains chains;
 
@@ -111,8 +111,7 @@ private:
     };
     static constexpr int nowhere = INT32_MAX;
     static bool later(const waiting& a, const waiting& b);
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    bool is_kept(int slot) const { return place_[at(slot)] < keep_; }
+    bool is_kept(int slot) const { return place_[to_size(slot)] < keep_; }
 
     struct lane_state {
         index_t work = 0; ///< ns that all activities use it

@@ -23,34 +23,34 @@ TESSERA_INLINE int changing_schedule::add_slot() {
 }
 
 TESSERA_INLINE activity changing_schedule::replace(int slot, activity&& what) {
-    for (int p : items_[at(slot)].after) {
-        std::vector<int>& list = successors_[at(p)];
+    for (int p : items_[to_size(slot)].after) {
+        std::vector<int>& list = successors_[to_size(p)];
         *std::find(list.begin(), list.end(), slot) = list.back();
         list.pop_back();
     }
     for (int p : what.after) {
-        successors_[at(p)].push_back(slot);
+        successors_[to_size(p)].push_back(slot);
     }
-    for (const lane_use& u : items_[at(slot)].lanes) {
-        lanes_[at(u.lane)].work -= u.busy;
+    for (const lane_use& u : items_[to_size(slot)].lanes) {
+        lanes_[to_size(u.lane)].work -= u.busy;
     }
     for (const lane_use& u : what.lanes) {
-        lanes_[at(u.lane)].work += u.busy;
+        lanes_[to_size(u.lane)].work += u.busy;
         excess_ = std::max(excess_, u.busy - what.duration);
     }
-    std::swap(items_[at(slot)], what);
+    std::swap(items_[to_size(slot)], what);
     return std::move(what);
 }
 
 TESSERA_INLINE std::size_t changing_schedule::before(index_t time) const {
     const auto place =
-        std::partition_point(sequence_.begin(), sequence_.end(), [&](int a) { return now_[at(a)].ready < time; });
-    return static_cast<std::size_t>(place - sequence_.begin());
+        std::partition_point(sequence_.begin(), sequence_.end(), [&](int a) { return now_[to_size(a)].ready < time; });
+    return to_size(place - sequence_.begin());
 }
 
 TESSERA_INLINE void changing_schedule::accept() {
-    sequence_.resize(at(keep_));
-    ends_.resize(at(keep_));
+    sequence_.resize(to_size(keep_));
+    ends_.resize(to_size(keep_));
     for (std::vector<lane_mark>& marks : history_) {
         while (!marks.empty() && marks.back().place >= keep_) {
             marks.pop_back();
@@ -58,10 +58,10 @@ TESSERA_INLINE void changing_schedule::accept() {
     }
     for (int a : fresh_sequence_) {
         const auto place = static_cast<int>(sequence_.size());
-        place_[at(a)] = place;
-        const timed& t = now_[at(a)] = trial_[at(a)];
-        for (const lane_use& u : items_[at(a)].lanes) {
-            std::vector<lane_mark>& marks = history_[at(u.lane)];
+        place_[to_size(a)] = place;
+        const timed& t = now_[to_size(a)] = trial_[to_size(a)];
+        for (const lane_use& u : items_[to_size(a)].lanes) {
+            std::vector<lane_mark>& marks = history_[to_size(u.lane)];
             const lane_mark before = marks.empty() ? lane_mark{} : marks.back();
             marks.push_back({place, t.start + u.busy, before.idle + std::max<index_t>(0, t.start - before.free)});
         }
@@ -95,7 +95,7 @@ TESSERA_INLINE void changing_schedule::set_bounds() {
             continue;
         }
         for (std::size_t i = 1; i < e.path.size(); ++i) {
-            const activity& x = items_[at(e.path[i])];
+            const activity& x = items_[to_size(e.path[i])];
             if (!std::binary_search(x.after.begin(), x.after.end(), here)) {
                 break;
             }
@@ -113,8 +113,8 @@ TESSERA_INLINE void changing_schedule::remember_paths() {
         for (int a = chains.last(static_cast<int>(d)); a >= 0 && path.size() < 64;) {
             path.push_back(a);
             int latest = -1;
-            for (int b : successors_[at(a)]) {
-                latest = latest < 0 || now_[at(b)].end > now_[at(latest)].end ? b : latest;
+            for (int b : successors_[to_size(a)]) {
+                latest = latest < 0 || now_[to_size(b)].end > now_[to_size(latest)].end ? b : latest;
             }
             a = latest;
         }
@@ -122,48 +122,48 @@ TESSERA_INLINE void changing_schedule::remember_paths() {
 }
 
 TESSERA_INLINE void changing_schedule::meet(int a) {
-    if (epoch_[at(a)] == run_) {
+    if (epoch_[to_size(a)] == run_) {
         return;
     }
-    epoch_[at(a)] = run_;
+    epoch_[to_size(a)] = run_;
     int waits = 0;
     index_t ready = 0;
     for_each_before(a, [&](int before) {
         if (is_kept(before)) {
-            ready = std::max(ready, now_[at(before)].end);
+            ready = std::max(ready, now_[to_size(before)].end);
         } else {
             ++waits;
         }
     });
-    pending_[at(a)] = waits;
-    trial_[at(a)].ready = ready;
+    pending_[to_size(a)] = waits;
+    trial_[to_size(a)].ready = ready;
 }
 
 TESSERA_INLINE void changing_schedule::push(int a) {
-    heap_.push_back({trial_[at(a)].ready, rank_[at(a)], a});
+    heap_.push_back({trial_[to_size(a)].ready, rank_[to_size(a)], a});
     std::push_heap(heap_.begin(), heap_.end(), later);
 }
 
 TESSERA_INLINE void changing_schedule::begin(int a) {
-    if (epoch_[at(a)] != run_ && !is_kept(a)) {
+    if (epoch_[to_size(a)] != run_ && !is_kept(a)) {
         meet(a);
-        if (pending_[at(a)] == 0) {
+        if (pending_[to_size(a)] == 0) {
             push(a);
         }
     }
 }
 
 TESSERA_INLINE void changing_schedule::resume(index_t from, const std::vector<int>& altered) {
-    for (std::size_t i = 0; i < at(keep_); ++i) {
+    for (std::size_t i = 0; i < to_size(keep_); ++i) {
         if (ends_[i] < from) {
             continue;
         }
         const int a = sequence_[i];
-        new_makespan_ = std::max(new_makespan_, now_[at(a)].end);
-        for (int b : successors_[at(a)]) {
+        new_makespan_ = std::max(new_makespan_, now_[to_size(a)].end);
+        for (int b : successors_[to_size(a)]) {
             begin(b);
         }
-        if (items_[at(a)].device >= 0 && chains.next(a) >= 0) {
+        if (items_[to_size(a)].device >= 0 && chains.next(a) >= 0) {
             begin(chains.next(a));
         }
     }
@@ -173,14 +173,14 @@ TESSERA_INLINE void changing_schedule::resume(index_t from, const std::vector<in
 }
 
 TESSERA_INLINE void changing_schedule::start(int a) {
-    const activity& x = items_[at(a)];
-    timed& t = trial_[at(a)];
+    const activity& x = items_[to_size(a)];
+    timed& t = trial_[to_size(a)];
     index_t begins = t.ready;
     for (const lane_use& u : x.lanes) {
-        begins = std::max(begins, lanes_[at(u.lane)].free);
+        begins = std::max(begins, lanes_[to_size(u.lane)].free);
     }
     for (const lane_use& u : x.lanes) {
-        lane_state& l = lanes_[at(u.lane)];
+        lane_state& l = lanes_[to_size(u.lane)];
         l.idle += std::max<index_t>(0, begins - l.free);
         l.free = begins + u.busy;
         too_long_ = too_long_ || l.idle + l.work - excess_ > most_;
@@ -190,7 +190,7 @@ TESSERA_INLINE void changing_schedule::start(int a) {
     too_long_ = too_long_ || t.end > most_;
     new_makespan_ = std::max(new_makespan_, t.end);
     fresh_sequence_.push_back(a);
-    for (int b : successors_[at(a)]) {
+    for (int b : successors_[to_size(a)]) {
         release(b, t.end);
     }
     if (x.device >= 0) {
@@ -200,7 +200,7 @@ TESSERA_INLINE void changing_schedule::start(int a) {
             const timed& p = new_time_of(previous);
             t.idle = p.idle + begins - p.end;
         }
-        const auto device = at(x.device);
+        const auto device = to_size(x.device);
         too_long_ = too_long_ || t.idle + chains.work[device] + after_[device].least > most_;
         if (chains.next(a) >= 0) {
             release(chains.next(a), t.end);
@@ -210,8 +210,8 @@ TESSERA_INLINE void changing_schedule::start(int a) {
 
 TESSERA_INLINE void changing_schedule::release(int b, index_t time) {
     meet(b);
-    trial_[at(b)].ready = std::max(trial_[at(b)].ready, time);
-    if (--pending_[at(b)] == 0) {
+    trial_[to_size(b)].ready = std::max(trial_[to_size(b)].ready, time);
+    if (--pending_[to_size(b)] == 0) {
         push(b);
     }
 }

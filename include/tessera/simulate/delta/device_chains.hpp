@@ -22,15 +22,16 @@ struct device_run {
 class device_chains {
 public:
     explicit device_chains(int devices)
-        : work(at(devices), 0), head_(at(devices), -1), tail_(at(devices), -1), present_(at(devices)) {}
+        : work(to_size(devices), 0), head_(to_size(devices), -1), tail_(to_size(devices), -1),
+          present_(to_size(devices)) {}
 
     void resize(std::size_t slots);
     /// Forgets everything, for so many fragments.
     void reset(int fragments);
-    int previous(int slot) const { return previous_[at(slot)]; }
-    int next(int slot) const { return next_[at(slot)]; }
+    int previous(int slot) const { return previous_[to_size(slot)]; }
+    int next(int slot) const { return next_[to_size(slot)]; }
     /// The last on a device, or -1.
-    int last(int device) const { return tail_[at(device)]; }
+    int last(int device) const { return tail_[to_size(device)]; }
 
     /// Puts a fragment's run between those of the fragments before and after it. Slots whose predecessor is set are
     /// added to `relinked`.
@@ -44,7 +45,6 @@ private:
         int device = 0;
         int slot = 0;
     };
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     void join(int device, int left, int right);
     /// The last fragment before this one that has activities on the device, or -1.

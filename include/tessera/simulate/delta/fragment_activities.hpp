@@ -69,7 +69,7 @@ struct fragment_activities {
             }
         };
     }
-    bool is(int slot, activity_state s) const { return state[at(slot)] == s; }
+    bool is(int slot, activity_state s) const { return state[to_size(slot)] == s; }
 };
 
 /// A change of these fragments begins, of a lowering that has so many tiles now.

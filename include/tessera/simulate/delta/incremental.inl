@@ -45,7 +45,7 @@ TESSERA_INLINE void incremental_simulation::accept() {
     lowering_.accept();
     keep(scheduled_);
     for (auto& [op, work] : proposed_) {
-        at_least_[at(op)].swap(work);
+        at_least_[to_size(op)].swap(work);
     }
     if (lowering_.tiles().size() > 4 * tiles_at_start_ + 1000) { // tiles that nothing uses any more
         lowering_ = operator_lowering(lowering_.network(), compacted(lowering_.current()), on_.devices(), options_);
@@ -65,7 +65,7 @@ TESSERA_INLINE std::vector<task_span> incremental_simulation::spans() const {
     std::vector<task_span> all;
     for (int f = 0; f < lowering_.fragment_count(); ++f) {
         std::vector<task_span> mine(lowering_.part(f).tasks.size());
-        for (const placed& p : scheduled_.fragments[at(f)].activities) {
+        for (const placed& p : scheduled_.fragments[to_size(f)].activities) {
             const changing_schedule::timed& t = scheduled_.schedule.new_time_of(p.activity);
             detail::add_span(mine, p.task, p.count, t.start, t.end);
         }
@@ -97,12 +97,12 @@ TESSERA_INLINE bool incremental_simulation::overloads(const touched_fragments& t
             continue;
         }
         for (const int f : {op, backward}) {
-            for (const device_run& r : scheduled_.fragments[at(f)].runs) {
-                work_[at(r.device)] -= r.work;
+            for (const device_run& r : scheduled_.fragments[to_size(f)].runs) {
+                work_[to_size(r.device)] -= r.work;
             }
         }
-        if (touched.ops[at(op)] == 0) {
-            add(at_least_[at(op)]);
+        if (touched.ops[to_size(op)] == 0) {
+            add(at_least_[to_size(op)]);
         }
     }
     for (const auto& [op, work] : proposed_) {
@@ -113,7 +113,7 @@ TESSERA_INLINE bool incremental_simulation::overloads(const touched_fragments& t
 
 TESSERA_INLINE void incremental_simulation::add(const std::vector<device_work>& all) {
     for (const device_work& x : all) {
-        work_[at(x.device)] += x.work;
+        work_[to_size(x.device)] += x.work;
     }
 }
 

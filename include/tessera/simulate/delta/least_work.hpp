@@ -31,8 +31,6 @@ public:
     std::vector<device_work> of(const change& x, const cluster& on) const;
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     bool is_wanted(int op, const operand& x) const;
 
     graph_view g_;

@@ -10,8 +10,6 @@
 
 namespace tessera::simulation {
 
-using lowering::at;
-
 /// The operators that read each tensor and use each parameter, each once, in their order.
 struct network_users {
     std::vector<std::vector<int>> consumers; ///< of every tensor

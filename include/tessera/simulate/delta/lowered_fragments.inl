@@ -8,7 +8,7 @@
 namespace tessera::simulation {
 
 TESSERA_INLINE network_users::network_users(const graph_view& g)
-    : consumers(at(g.tensor_count)), users(at(g.parameter_count)) {
+    : consumers(to_size(g.tensor_count)), users(to_size(g.parameter_count)) {
     const auto add_once = [](std::vector<int>& list, int op) {
         if (list.empty() || list.back() != op) {
             list.push_back(op);
@@ -16,10 +16,10 @@ TESSERA_INLINE network_users::network_users(const graph_view& g)
     };
     for (int op = 0; op < g.op_count; ++op) {
         for (int t : g.ops[op].inputs) {
-            add_once(consumers[at(t)], op);
+            add_once(consumers[to_size(t)], op);
         }
         for (int p : g.ops[op].parameters) {
-            add_once(users[at(p)], op);
+            add_once(users[to_size(p)], op);
         }
     }
 }
@@ -63,15 +63,15 @@ TESSERA_INLINE void make(lowered_fragments& x, int f) {
         forward_and_follow(x.in, x.places, x.all, x.out, op);
     } else {
         for (int p : x.in.g.ops[op].parameters) { // the first user, which comes last, updates
-            x.places.uses_left[at(p)] = x.in.first_user[at(p)] == op ? 0 : x.in.g.op_count + 8;
+            x.places.uses_left[to_size(p)] = x.in.first_user[to_size(p)] == op ? 0 : x.in.g.op_count + 8;
         }
         for (int p : x.in.g.ops[op].parameters) {
-            ++x.places.uses_left[at(p)];
+            ++x.places.uses_left[to_size(p)];
         }
         backward_and_finish(x.in, x.places, x.batch(), x.sync, x.out, op);
     }
-    x.fragments[at(f)].tasks.swap(x.out.p.tasks);
-    x.fragments[at(f)].moved_bytes = x.out.p.moved_bytes - before;
+    x.fragments[to_size(f)].tasks.swap(x.out.p.tasks);
+    x.fragments[to_size(f)].moved_bytes = x.out.p.moved_bytes - before;
     x.creator.resize(x.out.p.tiles.size(), f);
     x.places.contribution_keys.resize(x.out.p.tiles.size(), -1);
 }

@@ -35,8 +35,8 @@ struct lowering_undo {
     std::size_t tiles = 0;
     index_t moved_bytes = 0;
 
-    const tensor& of_tensor(int t) const { return tensors[at(tensor_places[at(t)])]; }
-    const parameter& of_parameter(int p) const { return parameters[at(parameter_places[at(p)])]; }
+    const tensor& of_tensor(int t) const { return tensors[to_size(tensor_places[to_size(t)])]; }
+    const parameter& of_parameter(int p) const { return parameters[to_size(parameter_places[to_size(p)])]; }
 };
 
 /// Notes what there is before a change, and takes the touched fragments' tasks out.

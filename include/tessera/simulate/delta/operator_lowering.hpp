@@ -20,7 +20,7 @@ public:
     operator_lowering(const graph_view& g, const strategy& s, int devices, const lower_options& o = {});
 
     int fragment_count() const { return x_.count(); }
-    const fragment& part(int f) const { return x_.fragments[at(f)]; }
+    const fragment& part(int f) const { return x_.fragments[to_size(f)]; }
     const std::vector<tile>& tiles() const { return x_.out.p.tiles; }
     int root(int t) const { return x_.out.p.root(t); }
     const graph_view& network() const { return x_.in.g; }

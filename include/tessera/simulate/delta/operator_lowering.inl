@@ -26,7 +26,7 @@ TESSERA_INLINE const std::vector<int>& operator_lowering::propose(const std::vec
         configure(c);
     }
     for (int p = 0; p < x_.in.g.parameter_count; ++p) {
-        if (touched_.parameters[at(p)] != 0) {
+        if (touched_.parameters[to_size(p)] != 0) {
             place_parameter(p);
         }
     }
@@ -52,15 +52,15 @@ TESSERA_INLINE void operator_lowering::reject() {
 TESSERA_INLINE void operator_lowering::configure(const change& c) {
     tessera::apply(x_.how, c);
     x_.in.s = x_.how.view();
-    batch().shards[at(c.op)] = x_.in.shards_of(c.op, 0);
+    batch().shards[to_size(c.op)] = x_.in.shards_of(c.op, 0);
 }
 
 TESSERA_INLINE void operator_lowering::place_parameter(int p) {
-    std::vector<piece>& pieces = x_.places.parameters[at(p)].pieces;
+    std::vector<piece>& pieces = x_.places.parameters[to_size(p)].pieces;
     const std::vector<piece> before = std::move(pieces);
     pieces.clear();
-    for (int u : x_.network.users[at(p)]) {
-        for (const shard& s : batch().shards[at(u)]) {
+    for (int u : x_.network.users[to_size(p)]) {
+        for (const shard& s : batch().shards[to_size(u)]) {
             for (int o = 0; o < x_.in.desc(u).operands.size(); ++o) {
                 const operand& of = x_.in.desc(u).operands[o];
                 const bool mine = of.kind == operand_kind::parameter || of.kind == operand_kind::state;
@@ -82,15 +82,15 @@ TESSERA_INLINE void operator_lowering::clear_around(const std::vector<change>& c
     lowering::micro_batch_places& m = batch();
     for (const change& c : changes) {
         const op_node& node = x_.in.g.ops[c.op];
-        m.values[at(node.output)] = {};
-        m.gathered_values[at(node.output)].clear();
+        m.values[to_size(node.output)] = {};
+        m.gathered_values[to_size(node.output)].clear();
         for (int t : node.inputs) {
-            m.gathered_values[at(t)].clear();
-            m.gradients[at(t)] = {};
-            m.gathered_gradients[at(t)].clear();
+            m.gathered_values[to_size(t)].clear();
+            m.gradients[to_size(t)] = {};
+            m.gathered_gradients[to_size(t)].clear();
         }
         for (int p : node.parameters) {
-            x_.places.parameter_gradients[at(p)] = {};
+            x_.places.parameter_gradients[to_size(p)] = {};
         }
     }
     for (auto& [key, states] : m.intermediates) {
@@ -112,7 +112,7 @@ TESSERA_INLINE operator_lowering::gathered_list operator_lowering::take_created(
     gathered_list taken;
     gathered_list left;
     for (const lowering::gathered_tile& t : list) {
-        (x_.creator[at(t.tile)] == f ? taken : left).push_back(t);
+        (x_.creator[to_size(t.tile)] == f ? taken : left).push_back(t);
     }
     list.swap(left);
     return taken;
@@ -152,35 +152,35 @@ TESSERA_INLINE void operator_lowering::take_over(int& fresh, int old) {
 }
 
 TESSERA_INLINE int operator_lowering::contributor(int t) const {
-    const index_t key = x_.places.contribution_keys[at(t)];
+    const index_t key = x_.places.contribution_keys[to_size(t)];
     return key < 0 ? -1 : static_cast<int>(key / (max_operands * 65536));
 }
 
 TESSERA_INLINE void operator_lowering::forward_again(int op) {
     lowering::micro_batch_places& m = batch();
     const op_node& node = x_.in.g.ops[op];
-    const bool changed = touched_.ops[at(op)] != 0;
+    const bool changed = touched_.ops[to_size(op)] != 0;
     located kept;
     if (!changed) {
-        kept = std::move(m.values[at(node.output)]);
-        m.values[at(node.output)] = {};
+        kept = std::move(m.values[to_size(node.output)]);
+        m.values[to_size(node.output)] = {};
     }
     std::vector<int> inputs;
     for (int t : node.inputs) {
         if (std::find(inputs.begin(), inputs.end(), t) == inputs.end()) {
             inputs.push_back(t);
-            take_created(m.gathered_values[at(t)], op);
+            take_created(m.gathered_values[to_size(t)], op);
         }
     }
     make(x_, op);
     if (!changed) {
         for (std::size_t i = 0; i < kept.pieces.size(); ++i) {
-            take_over(m.values[at(node.output)].pieces[i].tile, kept.pieces[i].tile);
+            take_over(m.values[to_size(node.output)].pieces[i].tile, kept.pieces[i].tile);
         }
-        m.values[at(node.output)] = std::move(kept);
+        m.values[to_size(node.output)] = std::move(kept);
     }
     for (int t : inputs) {
-        match_gathered(m.gathered_values[at(t)], undo_.of_tensor(t).gathered_values, op);
+        match_gathered(m.gathered_values[to_size(t)], undo_.of_tensor(t).gathered_values, op);
     }
 }
 
@@ -189,7 +189,7 @@ TESSERA_INLINE void operator_lowering::backward_again(int f) {
     std::vector<located>& parameter_gradients = x_.places.parameter_gradients;
     const int op = x_.operator_of(f);
     const op_node& node = x_.in.g.ops[op];
-    const bool changed = touched_.ops[at(op)] != 0;
+    const bool changed = touched_.ops[to_size(op)] != 0;
     std::vector<int> inputs;
     std::vector<std::pair<int, located>> stashed; // of inputs that others also give gradients, by tensor
     for (int t : node.inputs) {
@@ -197,40 +197,40 @@ TESSERA_INLINE void operator_lowering::backward_again(int f) {
             continue;
         }
         inputs.push_back(t);
-        take_created(m.gathered_values[at(t)], f);
-        if (touched_.inputs[at(t)] == 0) {
-            stashed.emplace_back(t, std::move(m.gradients[at(t)]));
-            m.gradients[at(t)] = {};
+        take_created(m.gathered_values[to_size(t)], f);
+        if (touched_.inputs[to_size(t)] == 0) {
+            stashed.emplace_back(t, std::move(m.gradients[to_size(t)]));
+            m.gradients[to_size(t)] = {};
         }
     }
-    take_created(m.gathered_gradients[at(node.output)], f);
+    take_created(m.gathered_gradients[to_size(node.output)], f);
     std::vector<std::pair<int, located>> stashed_parameters;
     for (int p : node.parameters) {
         const auto is_it = [p](const std::pair<int, located>& s) { return s.first == p; };
         const bool known = std::any_of(stashed_parameters.begin(), stashed_parameters.end(), is_it);
-        if (touched_.parameters[at(p)] == 0 && !known) {
-            stashed_parameters.emplace_back(p, parameter_gradients[at(p)]);
-            set_aside(parameter_gradients[at(p)], op, x_.in.first_user[at(p)] == op);
+        if (touched_.parameters[to_size(p)] == 0 && !known) {
+            stashed_parameters.emplace_back(p, parameter_gradients[to_size(p)]);
+            set_aside(parameter_gradients[to_size(p)], op, x_.in.first_user[to_size(p)] == op);
         }
     }
     make(x_, f);
     for (std::size_t i = 0; i < inputs.size() && !changed; ++i) {
-        match_contributions(m.gradients[at(inputs[i])], undo_.of_tensor(inputs[i]).gradients, op);
+        match_contributions(m.gradients[to_size(inputs[i])], undo_.of_tensor(inputs[i]).gradients, op);
     }
     for (int i = 0; i < node.parameters.size() && !changed; ++i) {
         const int p = node.parameters[i];
-        match_contributions(parameter_gradients[at(p)], undo_.of_parameter(p).gradients, op);
+        match_contributions(parameter_gradients[to_size(p)], undo_.of_parameter(p).gradients, op);
     }
     for (auto& [t, gradients] : stashed) {
-        m.gradients[at(t)] = std::move(gradients);
+        m.gradients[to_size(t)] = std::move(gradients);
     }
     for (auto& [p, gradients] : stashed_parameters) {
-        parameter_gradients[at(p)] = std::move(gradients);
+        parameter_gradients[to_size(p)] = std::move(gradients);
     }
     for (int t : inputs) {
-        match_gathered(m.gathered_values[at(t)], undo_.of_tensor(t).gathered_values, f);
+        match_gathered(m.gathered_values[to_size(t)], undo_.of_tensor(t).gathered_values, f);
     }
-    match_gathered(m.gathered_gradients[at(node.output)], undo_.of_tensor(node.output).gathered_gradients, f);
+    match_gathered(m.gathered_gradients[to_size(node.output)], undo_.of_tensor(node.output).gathered_gradients, f);
 }
 
 TESSERA_INLINE void operator_lowering::set_aside(located& from, int op, bool is_first_user) const {

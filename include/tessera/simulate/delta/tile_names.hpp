@@ -15,8 +15,10 @@ struct tile_names {
     std::size_t first_new = 0; ///< tile of the fragment that is being made
     std::vector<int> aliased;  ///< old tiles that share another one's memory than before, since the fragment was begun
 
-    int operator()(int t) const { return at(t) < first || at(t) - first >= names.size() ? t : names[at(t) - first]; }
-    bool is_new(int t) const { return at(t) >= first_new; }
+    int operator()(int t) const {
+        return to_size(t) < first || to_size(t) - first >= names.size() ? t : names[to_size(t) - first];
+    }
+    bool is_new(int t) const { return to_size(t) >= first_new; }
 
     void begin_change(const lowering::plan_writer& out);
     void begin_fragment(const lowering::plan_writer& out);

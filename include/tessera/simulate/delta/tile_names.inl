@@ -18,10 +18,10 @@ TESSERA_INLINE void tile_names::begin_fragment(const lowering::plan_writer& out)
 }
 
 TESSERA_INLINE void tile_names::take_over(int fresh, int old, lowering::plan_writer& out, lowering_undo& undo) {
-    for (std::size_t i = names.size(); i <= at(fresh) - first; ++i) {
+    for (std::size_t i = names.size(); i <= to_size(fresh) - first; ++i) {
         names.push_back(static_cast<int>(first + i));
     }
-    names[at(fresh) - first] = old;
+    names[to_size(fresh) - first] = old;
     if (out[old].alias != out[fresh].alias) {
         undo.aliases.push_back({old, out[old].alias});
         out[old].alias = out[fresh].alias;
@@ -48,7 +48,7 @@ TESSERA_INLINE void apply(const tile_names& name, task& t) {
 }
 
 TESSERA_INLINE void apply(const tile_names& name, lowered_fragments& x, int f) {
-    for (task& t : x.fragments[at(f)].tasks) {
+    for (task& t : x.fragments[to_size(f)].tasks) {
         apply(name, t);
     }
     const auto rename_alias = [&](int t) { x.out[t].alias = x.out[t].alias >= 0 ? name(x.out[t].alias) : -1; };

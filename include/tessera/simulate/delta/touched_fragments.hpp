@@ -19,7 +19,7 @@ struct touched_fragments {
     std::vector<int> list;        ///< fragments to be made again, in order
     std::vector<char> has;        ///< by fragment: true if it is in the list
 
-    bool contains(int f) const { return has[at(f)] != 0; }
+    bool contains(int f) const { return has[to_size(f)] != 0; }
 };
 
 /// Also marks what reads the output of a flattening, whose memory may now be another's.

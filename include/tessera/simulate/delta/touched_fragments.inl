@@ -8,22 +8,22 @@
 namespace tessera::simulation {
 
 TESSERA_INLINE void touch_forward(const lowered_fragments& x, int op, std::vector<char>& marks) {
-    if (marks[at(op)] != 0) {
+    if (marks[to_size(op)] != 0) {
         return;
     }
-    marks[at(op)] = 1;
+    marks[to_size(op)] = 1;
     if (x.in.g.facts(op).view) {
-        for (int c : x.network.consumers[at(x.in.g.ops[op].output)]) {
+        for (int c : x.network.consumers[to_size(x.in.g.ops[op].output)]) {
             touch_forward(x, c, marks);
         }
     }
 }
 
 TESSERA_INLINE void touch_backward(const lowered_fragments& x, int op, std::vector<char>& marks) {
-    if (marks[at(op)] != 0) {
+    if (marks[to_size(op)] != 0) {
         return;
     }
-    marks[at(op)] = 1;
+    marks[to_size(op)] = 1;
     for (int t : x.in.g.ops[op].inputs) {
         if (x.in.g.facts(op).passes_gradient && x.in.g.tensors[t].producer >= 0) {
             touch_backward(x, x.in.g.tensors[t].producer, marks);
@@ -33,21 +33,21 @@ TESSERA_INLINE void touch_backward(const lowered_fragments& x, int op, std::vect
 
 TESSERA_INLINE touched_fragments touched_by(const lowered_fragments& x, const std::vector<change>& changes) {
     const graph_view& g = x.in.g;
-    std::vector<char> forward(at(g.op_count), 0);
-    std::vector<char> backward(at(g.op_count), 0);
+    std::vector<char> forward(to_size(g.op_count), 0);
+    std::vector<char> backward(to_size(g.op_count), 0);
     touched_fragments all;
-    all.ops.assign(at(g.op_count), 0);
-    all.inputs.assign(at(g.tensor_count), 0);
-    all.parameters.assign(at(g.parameter_count), 0);
+    all.ops.assign(to_size(g.op_count), 0);
+    all.inputs.assign(to_size(g.tensor_count), 0);
+    all.parameters.assign(to_size(g.parameter_count), 0);
     for (const change& c : changes) {
-        all.ops[at(c.op)] = 1;
+        all.ops[to_size(c.op)] = 1;
         touch_forward(x, c.op, forward);
-        for (int reader : x.network.consumers[at(g.ops[c.op].output)]) {
+        for (int reader : x.network.consumers[to_size(g.ops[c.op].output)]) {
             touch_forward(x, reader, forward);
         }
         for (int t : g.ops[c.op].inputs) {
-            all.inputs[at(t)] = 1;
-            for (int reader : x.network.consumers[at(t)]) {
+            all.inputs[to_size(t)] = 1;
+            for (int reader : x.network.consumers[to_size(t)]) {
                 touch_forward(x, reader, forward);
             }
             if (g.tensors[t].producer >= 0) {
@@ -55,19 +55,19 @@ TESSERA_INLINE touched_fragments touched_by(const lowered_fragments& x, const st
             }
         }
         for (int p : g.ops[c.op].parameters) {
-            all.parameters[at(p)] = 1;
-            for (int u : x.network.users[at(p)]) {
+            all.parameters[to_size(p)] = 1;
+            for (int u : x.network.users[to_size(p)]) {
                 touch_backward(x, u, backward);
             }
         }
     }
     for (int op = 0; op < g.op_count; ++op) {
-        if (forward[at(op)] != 0) {
+        if (forward[to_size(op)] != 0) {
             touch_backward(x, op, backward);
         }
     }
     for (int f = 0; f < x.count(); ++f) {
-        all.has.push_back((x.is_forward(f) ? forward : backward)[at(x.operator_of(f))]);
+        all.has.push_back((x.is_forward(f) ? forward : backward)[to_size(x.operator_of(f))]);
         if (all.contains(f)) {
             all.list.push_back(f);
         }

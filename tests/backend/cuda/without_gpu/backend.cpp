@@ -115,7 +115,7 @@ TEST_CASE("calls are timed one by one, and sessions leave no memory behind") {
         for (const ts::input_data& i : x.data.inputs) {
             pointers.push_back(i.data);
         }
-        pointers.resize(static_cast<std::size_t>(x.network.view().tensor_count), x.data.inputs[1].data);
+        pointers.resize(ts::to_size(x.network.view().tensor_count), x.data.inputs[1].data);
         state.inputs = pointers.data();
         const std::vector<double> times = x.backend.time_calls(where, state, 2);
         const auto& calls = x.backend.calls(where).calls;
@@ -225,7 +225,7 @@ TEST_CASE("what calls take arrives in the profile of tasks, in its file, and in 
         const ts::index_t time = measured.find(ts::simulation::signature_of(g, x.p.tiles, t));
         double expected = 0;
         for (int c = list.first[i]; c < list.first[i + 1]; ++c) {
-            const ts::cuda::call& y = list.calls[static_cast<std::size_t>(c)];
+            const ts::cuda::call& y = list.calls[ts::to_size(c)];
             expected += ts::cuda::counts_as_work(y) ? cuda_fake::cost_of(y) : 0;
         }
         if (t.kind() != ts::task_kind::copy) {

@@ -86,8 +86,8 @@ TESSERA_INLINE call_list list_maker::run() {
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
         list_.first.push_back(static_cast<int>(list_.calls.size()));
         list_.first_group.push_back(groups_);
-        composer c(p_, p_.tasks[static_cast<std::size_t>(i)], o_.fuse);
-        compose_task(c, i, g_, where_, o_.update, shared[static_cast<std::size_t>(i)], algorithms_);
+        composer c(p_, p_.tasks[to_size(i)], o_.fuse);
+        compose_task(c, i, g_, where_, o_.update, shared[to_size(i)], algorithms_);
         append(c, i);
     }
     list_.first.push_back(static_cast<int>(list_.calls.size()));
@@ -123,7 +123,7 @@ TESSERA_INLINE void list_maker::append(composer& c, int number) {
 TESSERA_INLINE void list_maker::number_group(std::vector<call>& calls, std::size_t begin, std::size_t end) {
     std::vector<int> members; // GPUs by rank
     for (std::size_t i = begin; i < end; ++i) {
-        const auto rank = static_cast<std::size_t>(calls[i].rank);
+        const auto rank = to_size(calls[i].rank);
         members.resize(std::max(members.size(), rank + 1), -1);
         members[rank] = -1 - calls[i].stream;
     }
@@ -147,7 +147,7 @@ TESSERA_INLINE void list_maker::sort_ranks(std::vector<call>& calls, std::size_t
     }
     std::vector<int> sorted = members;
     std::sort(sorted.begin(), sorted.end());
-    const auto rank = [&](int old) { return rank_in(sorted, members[static_cast<std::size_t>(old)]); };
+    const auto rank = [&](int old) { return rank_in(sorted, members[to_size(old)]); };
     for (std::size_t i = begin; i < end; ++i) {
         calls[i].rank = rank(calls[i].rank);
         auto& what = std::get<collective>(calls[i].body);

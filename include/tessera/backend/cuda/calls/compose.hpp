@@ -65,7 +65,7 @@ public:
     std::vector<call>& calls() { return calls_; }
     index_t scratch_bytes() const { return scratch_; }
 
-    const tile& tile_at(int t) const { return p_.tiles[static_cast<std::size_t>(t)]; }
+    const tile& tile_at(int t) const { return p_.tiles[to_size(t)]; }
     static index_t bytes_of_tile(const tile& t);
 
     /// Of the activations that the task's kernels work on.

@@ -20,8 +20,6 @@ public:
     void run();
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     void find_users();
 
     /// Samples and channels are the same; planes, rows and columns may be more.

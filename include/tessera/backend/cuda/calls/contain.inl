@@ -32,17 +32,17 @@ TESSERA_INLINE void whole_tiles::find_users() {
     readers_.assign(p_.tiles.size(), {});
     writers_.assign(p_.tiles.size(), {});
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        for (const int r : p_.tasks[at(i)].reads) {
-            readers_[at(r)].push_back(i);
+        for (const int r : p_.tasks[to_size(i)].reads) {
+            readers_[to_size(r)].push_back(i);
         }
-        for (const int w : p_.tasks[at(i)].writes) {
-            writers_[at(w)].push_back(i);
+        for (const int w : p_.tasks[to_size(i)].writes) {
+            writers_[to_size(w)].push_back(i);
         }
     }
     for (const tile& x : p_.tiles) {
         if (x.alias >= 0) { // by another name
-            readers_[at(x.alias)].push_back(-1);
-            writers_[at(x.alias)].push_back(-1);
+            readers_[to_size(x.alias)].push_back(-1);
+            writers_[to_size(x.alias)].push_back(-1);
         }
     }
 }
@@ -56,7 +56,7 @@ TESSERA_INLINE bool whole_tiles::may_have(int number, bool value, int tile, cons
     if (number < 0) {
         return false;
     }
-    const task& t = p_.tasks[at(number)];
+    const task& t = p_.tasks[to_size(number)];
     const operator_row* const row = t.kind() == task_kind::compute ? row_of(g_.ops[t.op].attributes) : nullptr;
     if (row == nullptr || row->takes_tile == nullptr) {
         return false;
@@ -77,31 +77,32 @@ TESSERA_INLINE bool whole_tiles::take_from_whole(const task& t) {
     }
     const int from = t.copy().segments[0].source;
     const int to = t.writes[0];
-    const tile& source = p_.tiles[at(from)];
-    const tile& target = p_.tiles[at(to)];
+    const tile& source = p_.tiles[to_size(from)];
+    const tile& target = p_.tiles[to_size(to)];
     if (source.device != t.device || source.type != target.type || target.keep || target.alias >= 0 ||
         !(t.copy().segments[0].region == target.region) || !is_within(target.region, source.region) ||
-        writers_[at(to)].size() != 1 || readers_[at(to)].empty() ||
-        !std::all_of(readers_[at(to)].begin(), readers_[at(to)].end(),
+        writers_[to_size(to)].size() != 1 || readers_[to_size(to)].empty() ||
+        !std::all_of(readers_[to_size(to)].begin(), readers_[to_size(to)].end(),
                      [&](int reader) { return may_have(reader, true, to, source.region); })) {
         return false;
     }
-    for (const int reader : readers_[at(to)]) {
-        task& user = p_.tasks[at(reader)];
+    for (const int reader : readers_[to_size(to)]) {
+        task& user = p_.tasks[to_size(reader)];
         replace_tile(user, to, from);
     }
     return true;
 }
 
 TESSERA_INLINE bool whole_tiles::put_into_whole(task& t) {
-    const box whole = p_.tiles[at(t.writes[0])].region;
+    const box whole = p_.tiles[to_size(t.writes[0])].region;
     bool all = true;
     bool any = false;
     for (copy_segment& s : t.mutable_copy().segments) {
-        tile& x = p_.tiles[at(s.source)];
-        const std::vector<int>& writers = writers_[at(s.source)];
+        tile& x = p_.tiles[to_size(s.source)];
+        const std::vector<int>& writers = writers_[to_size(s.source)];
         if (x.device == t.device && x.alias < 0 && !x.keep && is_within(x.region, whole) && s.region == x.region &&
-            readers_[at(s.source)].size() == 1 && writers.size() == 1 && may_have(writers[0], false, s.source, whole)) {
+            readers_[to_size(s.source)].size() == 1 && writers.size() == 1 &&
+            may_have(writers[0], false, s.source, whole)) {
             x.region = whole;
             x.elements = whole.volume();
             s.region = whole;
@@ -119,14 +120,14 @@ TESSERA_INLINE bool whole_tiles::put_into_whole(task& t) {
 TESSERA_INLINE bool whole_tiles::is_renamed(const task& t) {
     const int to = t.writes[0];
     const int from = t.copy().segments[0].source;
-    const tile& target = p_.tiles[at(to)];
+    const tile& target = p_.tiles[to_size(to)];
     if (t.copy().segments.size() != 1 || t.copy().clear || target.keep || target.alias >= 0 ||
-        writers_[at(to)].size() != 1 ||
-        std::find(readers_[at(to)].begin(), readers_[at(to)].end(), -1) != readers_[at(to)].end()) {
+        writers_[to_size(to)].size() != 1 ||
+        std::find(readers_[to_size(to)].begin(), readers_[to_size(to)].end(), -1) != readers_[to_size(to)].end()) {
         return false;
     }
-    for (const int reader : readers_[at(to)]) {
-        task& user = p_.tasks[at(reader)];
+    for (const int reader : readers_[to_size(to)]) {
+        task& user = p_.tasks[to_size(reader)];
         replace_tile(user, to, from);
     }
     return true;

@@ -21,7 +21,6 @@ public:
     void run(bool fuses);
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     static bool touches(const std::vector<int>& list, int t);
 
     // ---- whole operators --------------------------------------------------------------------------------------------

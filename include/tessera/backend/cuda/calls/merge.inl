@@ -52,7 +52,7 @@ TESSERA_INLINE void merger::merge_nests(int op, bool keeps) {
                 continue;
             }
             if (keeps) {
-                p_.tiles[at(t.compute().value[o])].type = element::f32;
+                p_.tiles[to_size(t.compute().value[o])].type = element::f32;
             } else {
                 std::erase(t.reads, t.compute().value[o]);
                 std::erase(t.writes, t.compute().value[o]);
@@ -118,7 +118,7 @@ TESSERA_INLINE bool merger::is_seen_outside(int op, std::uint32_t between) const
         const bool own = t.kind() == task_kind::compute && t.op == op;
         for (const std::vector<int>* list : {&t.reads, &t.writes}) {
             for (int r : *list) {
-                const tile& x = p_.tiles[at(r)];
+                const tile& x = p_.tiles[to_size(r)];
                 const bool is_between =
                     (x.kind == tile_kind::intermediate || x.kind == tile_kind::intermediate_gradient) &&
                     x.tensor / max_operands == op && has(between, x.tensor % max_operands);
@@ -163,17 +163,17 @@ TESSERA_INLINE void merger::fuse_activations() {
     std::vector<int> touched(p_.tiles.size(), 0); // reads and writes, of root tiles
     std::vector<int> writer(p_.tiles.size(), -1); // the last one
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        for (int r : p_.tasks[at(i)].reads) {
-            ++touched[at(p_.root(r))];
+        for (int r : p_.tasks[to_size(i)].reads) {
+            ++touched[to_size(p_.root(r))];
         }
-        for (int w : p_.tasks[at(i)].writes) {
-            ++touched[at(p_.root(w))];
-            writer[at(w)] = i;
+        for (int w : p_.tasks[to_size(i)].writes) {
+            ++touched[to_size(p_.root(w))];
+            writer[to_size(w)] = i;
         }
     }
     for (std::size_t t = 0; t < p_.tiles.size(); ++t) {
         if (p_.tiles[t].alias >= 0) {
-            touched[at(p_.root(static_cast<int>(t)))] += 3; // somebody has another name for it
+            touched[to_size(p_.root(static_cast<int>(t)))] += 3; // somebody has another name for it
         }
     }
     for (task& t : p_.tasks) {
@@ -184,15 +184,16 @@ TESSERA_INLINE void merger::fuse_activations() {
         }
         const int from = t.reads[0];
         const int to = t.writes[0];
-        const int before = writer[at(from)];
-        if (before < 0 || touched[at(from)] != 2 || p_.tiles[at(from)].keep || p_.tiles[at(from)].alias >= 0 ||
-            p_.tiles[at(to)].alias >= 0 || !may_activate(p_.tasks[at(before)], t) ||
-            !(p_.tiles[at(from)].region == p_.tiles[at(to)].region)) {
+        const int before = writer[to_size(from)];
+        if (before < 0 || touched[to_size(from)] != 2 || p_.tiles[to_size(from)].keep ||
+            p_.tiles[to_size(from)].alias >= 0 || p_.tiles[to_size(to)].alias >= 0 ||
+            !may_activate(p_.tasks[to_size(before)], t) ||
+            !(p_.tiles[to_size(from)].region == p_.tiles[to_size(to)].region)) {
             continue;
         }
-        p_.tasks[at(before)].mutable_compute().activates = true;
+        p_.tasks[to_size(before)].mutable_compute().activates = true;
         t.mutable_compute().fused = true;
-        p_.tiles[at(to)].alias = from;
+        p_.tiles[to_size(to)].alias = from;
     }
 }
 

@@ -82,7 +82,7 @@ TESSERA_INLINE void add_slices(composer& to, const gpu_ranks& where, bool gather
 }
 
 TESSERA_INLINE const task& member_of(const composer& to, const shared_work& work, int i) {
-    return to.of().tasks[static_cast<std::size_t>(work.first + i)];
+    return to.of().tasks[to_size(work.first + i)];
 }
 
 TESSERA_INLINE int tile_on(const composer& to, const std::vector<int>& tiles, int device) {
@@ -256,10 +256,10 @@ TESSERA_INLINE std::vector<index_t> counted_boxes(const box& region, const std::
     std::vector<index_t> all(10 + 10 * elsewhere.size(), 0);
     for (int k = 0; k < 5; ++k) {
         const int d = region.rank - 5 + k;
-        all[static_cast<std::size_t>(k)] = d < 0 ? 1 : region.dim[d].size();
-        all[static_cast<std::size_t>(5 + k)] = d < 0 ? 0 : region.dim[d].begin;
+        all[to_size(k)] = d < 0 ? 1 : region.dim[d].size();
+        all[to_size(5 + k)] = d < 0 ? 0 : region.dim[d].begin;
         for (std::size_t b = 0; b < elsewhere.size(); ++b) {
-            const std::size_t at = 10 + b * 10 + static_cast<std::size_t>(k);
+            const std::size_t at = 10 + b * 10 + to_size(k);
             all[at] = d < 0 ? 0 : elsewhere[b].dim[d].begin;
             all[at + 5] = d < 0 ? 1 : elsewhere[b].dim[d].end;
         }
@@ -361,7 +361,7 @@ TESSERA_INLINE void compose_gather(composer& to, const gpu_ranks& where, const s
         std::vector<index_t> bounds{0};
         for (int i = 0; i < work.members; ++i) {
             wholes.push_back(member_of(to, work, i).writes[0]);
-            bounds.push_back(bounds.back() + to.tile_at(to.what().reads[static_cast<std::size_t>(i)]).elements);
+            bounds.push_back(bounds.back() + to.tile_at(to.what().reads[to_size(i)]).elements);
         }
         return add_slices(to, where, true, wholes, bounds, 1);
     }

@@ -16,7 +16,7 @@ struct gpu_ranks {
     int (*rank_of)(const std::vector<int>& sorted, int gpu);
     std::vector<int> world; ///< all GPUs, sorted: ranks of the communicator of all
 
-    int gpu(int device) const { return gpus[static_cast<std::size_t>(device)]; }
+    int gpu(int device) const { return gpus[to_size(device)]; }
     int rank(int device) const { return rank_of(world, gpu(device)); }
 };
 

@@ -87,7 +87,7 @@ TESSERA_INLINE void compose_shared_sum(composer& to, const gpu_ranks& where, con
     if (work.ends_with(number)) {
         std::vector<int> targets;
         for (int i = 0; i < work.members; ++i) {
-            targets.push_back(to.of().tasks[static_cast<std::size_t>(work.first + i)].writes[0]);
+            targets.push_back(to.of().tasks[to_size(work.first + i)].writes[0]);
         }
         const tile& x = to.tile_at(t.writes[0]);
         add_collective(to, where, {collective::kind::all_reduce, x.elements, x.type, t.copy().reduce}, targets, 0);

@@ -15,7 +15,7 @@ namespace tessera::cuda::detail {
 class nonfinite_counter {
 public:
     nonfinite_counter(plan& p, const graph_view& g)
-        : p_(p), g_(g), own_(static_cast<std::size_t>(p.devices), -1), all_(static_cast<std::size_t>(p.devices), -1) {}
+        : p_(p), g_(g), own_(to_size(p.devices), -1), all_(to_size(p.devices), -1) {}
 
     /// Gives a training plan its counts, and the copies that add them up right behind the last loss. Running
     /// statistics, which come forward, move behind those. Throws tessera::error for a plan that changes a parameter
@@ -23,8 +23,6 @@ public:
     void run();
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
     /// A device that changes something, or takes part in the sum because it has a count, and on which not all is known
     /// already.
     bool needs_sum(int device, const std::vector<int>& counts) const;

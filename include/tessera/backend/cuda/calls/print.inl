@@ -131,9 +131,9 @@ TESSERA_INLINE std::string size_text::operator()(const collective& c) const {
 namespace tessera::cuda {
 
 TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const graph_view& g, int number) {
-    const call& c = l.calls[static_cast<std::size_t>(number)];
-    const task& t = p.tasks[static_cast<std::size_t>(c.task)];
-    const call_stream& stream = l.streams[static_cast<std::size_t>(c.stream)];
+    const call& c = l.calls[to_size(number)];
+    const task& t = p.tasks[to_size(c.task)];
+    const call_stream& stream = l.streams[to_size(c.stream)];
     std::string text = std::to_string(number) + " task " + std::to_string(c.task) + " " + to_text(t.kind()) + " " +
                        path_of(g, t.op) + " " + to_text(t.what) + " | ";
     text += stream.device >= 0 ? "device " + std::to_string(stream.device) + " gpu " + std::to_string(stream.gpu) +
@@ -141,7 +141,7 @@ TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const grap
                                : "nccl gpu " + std::to_string(stream.gpu);
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);
     for (const memory_use& m : c.memory) {
-        const tile& x = p.tiles[static_cast<std::size_t>(p.root(m.tile))];
+        const tile& x = p.tiles[to_size(p.root(m.tile))];
         text += std::string(m.write ? " >" : " <") + std::to_string(x.device) + (is_persistent(x.kind) ? ":p" : ":a") +
                 std::to_string(x.offset + m.offset) + "+" + std::to_string(m.bytes);
     }

@@ -28,14 +28,13 @@ private:
 
     int* start_of(std::size_t c) { return start_.data() + c * streams_; }
     int* end_of(std::size_t c) { return end_.data() + c * streams_; }
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     void join(int* into, const int* other) const;
 
     /// A call, or the calls of a group: none of these finishes before all have started.
     void step(std::size_t first, std::size_t last);
 
-    const tile& root_of(const memory_use& m) const { return p_.tiles[at(p_.root(m.tile))]; }
+    const tile& root_of(const memory_use& m) const { return p_.tiles[to_size(p_.root(m.tile))]; }
     std::vector<past_use>& arena_of(const tile& t);
 
     void require_past(std::size_t c, const memory_use& m);

@@ -8,8 +8,8 @@
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE call_scheduler::call_scheduler(call_list& list, const plan& p)
-    : l_(list), p_(p), streams_(list.streams.size()), history_(static_cast<std::size_t>(p.devices) * 2),
-      last_(streams_, -1), issued_(streams_, 0) {
+    : l_(list), p_(p), streams_(list.streams.size()), history_(to_size(p.devices) * 2), last_(streams_, -1),
+      issued_(streams_, 0) {
     order_tasks();
 }
 
@@ -36,9 +36,9 @@ TESSERA_INLINE void call_scheduler::join(int* into, const int* other) const {
 
 TESSERA_INLINE void call_scheduler::step(std::size_t first, std::size_t last) {
     for (std::size_t c = first; c < last; ++c) {
-        const std::size_t stream = at(l_.calls[c].stream);
+        const std::size_t stream = to_size(l_.calls[c].stream);
         if (last_[stream] >= 0) {
-            join(start_of(c), end_of(at(last_[stream])));
+            join(start_of(c), end_of(to_size(last_[stream])));
         }
         start_of(c)[stream] = issued_[stream];
         for (const memory_use& m : l_.calls[c].memory) {
@@ -50,11 +50,11 @@ TESSERA_INLINE void call_scheduler::step(std::size_t first, std::size_t last) {
         for (std::size_t other = first; other < last; ++other) {
             join(end_of(c), start_of(other));
         }
-        const std::size_t stream = at(l_.calls[c].stream);
+        const std::size_t stream = to_size(l_.calls[c].stream);
         end_of(c)[stream] = std::max(end_of(c)[stream], position_[c]);
     }
     for (std::size_t c = first; c < last; ++c) {
-        last_[at(l_.calls[c].stream)] = static_cast<int>(c);
+        last_[to_size(l_.calls[c].stream)] = static_cast<int>(c);
         for (const memory_use& m : l_.calls[c].memory) {
             remember(c, m);
         }
@@ -62,7 +62,7 @@ TESSERA_INLINE void call_scheduler::step(std::size_t first, std::size_t last) {
 }
 
 TESSERA_INLINE std::vector<call_scheduler::past_use>& call_scheduler::arena_of(const tile& t) {
-    return history_[at(t.device) * 2 + (is_persistent(t.kind) ? 1 : 0)];
+    return history_[to_size(t.device) * 2 + (is_persistent(t.kind) ? 1 : 0)];
 }
 
 TESSERA_INLINE void call_scheduler::require_past(std::size_t c, const memory_use& m) {
@@ -72,20 +72,20 @@ TESSERA_INLINE void call_scheduler::require_past(std::size_t c, const memory_use
     for (std::size_t k = past.size(); k-- > 0;) {
         const past_use& u = past[k];
         if ((u.write || m.write) && u.begin < begin + m.bytes && begin < u.end && u.call != static_cast<int>(c)) {
-            require(c, at(u.call));
+            require(c, to_size(u.call));
         }
     }
 }
 
 TESSERA_INLINE void call_scheduler::require(std::size_t c, std::size_t other) {
-    const std::size_t stream = at(l_.calls[other].stream);
+    const std::size_t stream = to_size(l_.calls[other].stream);
     if (start_of(c)[stream] > position_[other]) {
         return;
     }
     call& x = l_.calls[c];
     bool merged = false;
     for (call_wait& w : x.waits) { // a later call of the same stream says more
-        if (l_.calls[at(w.call)].stream == l_.calls[other].stream) {
+        if (l_.calls[to_size(w.call)].stream == l_.calls[other].stream) {
             w.call = std::max(w.call, static_cast<int>(other));
             w.spins = w.spins || spins(c, other);
             merged = true;
@@ -100,35 +100,35 @@ TESSERA_INLINE void call_scheduler::require(std::size_t c, std::size_t other) {
 }
 
 TESSERA_INLINE void call_scheduler::order_tasks() {
-    const auto devices = static_cast<std::size_t>(p_.devices);
+    const auto devices = to_size(p_.devices);
     known_.assign(p_.tasks.size() * devices, 0);
     std::vector<int> last(devices, -1);
     for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
         const task& t = p_.tasks[i];
         int* mine = known_.data() + i * devices;
         const auto join = [&](int other) {
-            const task& o = p_.tasks[at(other)];
+            const task& o = p_.tasks[to_size(other)];
             for (std::size_t d = 0; d < devices; ++d) {
-                mine[d] = std::max(mine[d], known_[at(other) * devices + d]);
+                mine[d] = std::max(mine[d], known_[to_size(other) * devices + d]);
             }
-            mine[at(o.device)] = std::max(mine[at(o.device)], o.position + 1);
+            mine[to_size(o.device)] = std::max(mine[to_size(o.device)], o.position + 1);
         };
-        if (last[at(t.device)] >= 0) {
-            join(last[at(t.device)]);
+        if (last[to_size(t.device)] >= 0) {
+            join(last[to_size(t.device)]);
         }
         for (const wait_for& w : t.waits) {
             if (w.count > 0) {
-                join(p_.order[at(w.list)][at(w.count - 1)]);
+                join(p_.order[to_size(w.list)][to_size(w.count - 1)]);
             }
         }
-        last[at(t.device)] = static_cast<int>(i);
+        last[to_size(t.device)] = static_cast<int>(i);
     }
 }
 
 TESSERA_INLINE bool call_scheduler::spins(std::size_t c, std::size_t other) const {
-    const task& o = p_.tasks[at(l_.calls[other].task)];
-    const std::size_t mine = at(l_.calls[c].task) * static_cast<std::size_t>(p_.devices);
-    return l_.calls[c].task != l_.calls[other].task && known_[mine + at(o.device)] <= o.position;
+    const task& o = p_.tasks[to_size(l_.calls[other].task)];
+    const std::size_t mine = to_size(l_.calls[c].task) * to_size(p_.devices);
+    return l_.calls[c].task != l_.calls[other].task && known_[mine + to_size(o.device)] <= o.position;
 }
 
 TESSERA_INLINE void call_scheduler::remember(std::size_t c, const memory_use& m) {

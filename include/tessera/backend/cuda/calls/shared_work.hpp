@@ -41,10 +41,9 @@ public:
     shared_work find(int first) const;
 
 private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    const task& task_at(int i) const { return p_.tasks[at(i)]; }
-    const tile& tile_at(int i) const { return p_.tiles[at(i)]; }
-    int gpu(int device) const { return gpus_[at(device)]; }
+    const task& task_at(int i) const { return p_.tasks[to_size(i)]; }
+    const tile& tile_at(int i) const { return p_.tiles[to_size(i)]; }
+    int gpu(int device) const { return gpus_[to_size(device)]; }
     bool exists(int i) const { return i < static_cast<int>(p_.tasks.size()); }
 
     int count_members(int first) const;

@@ -109,10 +109,10 @@ TESSERA_INLINE bool work_finder::may_overwrite(const std::vector<task>& members)
 
 TESSERA_INLINE bool work_finder::gathers_in_place(const shared_work& w) const {
     const task& t = task_at(w.first);
-    bool good = w.members > 1 && t.reads.size() == static_cast<std::size_t>(w.members);
+    bool good = w.members > 1 && t.reads.size() == to_size(w.members);
     for (int i = 0; i < w.members && good; ++i) {
         const task& m = task_at(w.first + i);
-        good = m.reads == t.reads && tile_at(t.reads[at(i)]).device == m.device;
+        good = m.reads == t.reads && tile_at(t.reads[to_size(i)]).device == m.device;
         for (int k = 0; k < i; ++k) {
             good = good && gpu(task_at(w.first + k).device) != gpu(m.device);
         }
@@ -141,34 +141,34 @@ TESSERA_INLINE bool sums_over_gpus(const plan& p, const task& t, const std::vect
     if (t.kind() != task_kind::copy || t.copy().clear || t.copy().segments.size() < 2) {
         return false;
     }
-    const tile& target = p.tiles[static_cast<std::size_t>(t.writes[0])];
+    const tile& target = p.tiles[to_size(t.writes[0])];
     std::vector<int> seen;
     bool own = false;
     for (const copy_segment& s : t.copy().segments) {
-        const tile& x = p.tiles[static_cast<std::size_t>(s.source)];
+        const tile& x = p.tiles[to_size(s.source)];
         if (x.device < 0 || !(x.region == target.region) || !(s.region == target.region) || x.type != target.type) {
             return false;
         }
         own = own || x.device == t.device;
-        seen.push_back(gpus[static_cast<std::size_t>(x.device)]);
+        seen.push_back(gpus[to_size(x.device)]);
     }
     std::sort(seen.begin(), seen.end());
     return own && std::adjacent_find(seen.begin(), seen.end()) == seen.end();
 }
 
 TESSERA_INLINE shared_work find_shared_sum(const plan& p, int first, const std::vector<int>& gpus) {
-    const task& t = p.tasks[static_cast<std::size_t>(first)];
+    const task& t = p.tasks[to_size(first)];
     const int members = static_cast<int>(t.copy().segments.size());
     if (!sums_over_gpus(p, t, gpus) || first + members > static_cast<int>(p.tasks.size())) {
         return {};
     }
     for (int i = 0; i < members; ++i) {
-        const task& m = p.tasks[static_cast<std::size_t>(first + i)];
+        const task& m = p.tasks[to_size(first + i)];
         if (!sum_alike(t, m) || !sums_over_gpus(p, m, gpus)) {
             return {};
         }
         for (int k = 0; k < i; ++k) {
-            if (p.tasks[static_cast<std::size_t>(first + k)].device == m.device) {
+            if (p.tasks[to_size(first + k)].device == m.device) {
                 return {};
             }
         }
@@ -187,7 +187,7 @@ TESSERA_INLINE std::vector<shared_work> find_shared_work(const plan& p, const st
         const shared_work w = k == task_kind::copy ? find_shared_sum(p, static_cast<int>(i), gpus)
                               : of_parameters      ? work_finder(p, gpus).find(static_cast<int>(i))
                                                    : shared_work{};
-        for (std::size_t m = 0; m < static_cast<std::size_t>(w.members); ++m) {
+        for (std::size_t m = 0; m < to_size(w.members); ++m) {
             found[i + m] = w;
         }
     }

@@ -217,7 +217,7 @@ TESSERA_INLINE std::vector<communicator_handle> communicator_table::split(const 
     std::vector<ncclComm_t> members;
     for (int gpu : gpus) {
         const auto r = std::find(whole.gpus.begin(), whole.gpus.end(), gpu) - whole.gpus.begin();
-        members.push_back(made[static_cast<std::size_t>(r)]);
+        members.push_back(made[to_size(r)]);
     }
     return settled(gpus, members);
 }

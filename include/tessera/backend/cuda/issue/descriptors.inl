@@ -127,7 +127,7 @@ TESSERA_INLINE preference_handle describe_preference(const matrix_product& m) {
     cublasLtMatmulPreference_t p = nullptr;
     check(cublasLtMatmulPreferenceCreate(&p), "cublasLtMatmulPreferenceCreate");
     preference_handle owner(p);
-    const auto workspace = static_cast<std::size_t>(m.workspace);
+    const auto workspace = to_size(m.workspace);
     const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; // besides none: through the workspace
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t which, const void* value, std::size_t size) {
         check(cublasLtMatmulPreferenceSetAttribute(p, which, value, size), "cublasLtMatmulPreferenceSetAttribute");
@@ -145,7 +145,7 @@ TESSERA_INLINE preference_handle describe_preference(const matrix_product& m) {
 TESSERA_INLINE std::vector<cublasLtMatmulAlgo_t> proposals_for(cublasLtHandle_t handle, const matrix_product& m,
                                                                const product_descriptors& d, int most) {
     const preference_handle preference = describe_preference(m);
-    std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
+    std::vector<cublasLtMatmulHeuristicResult_t> found(to_size(most));
     int count = 0;
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, d.product.get(), d.a.get(), d.b.get(), d.d.get(), d.d.get(),
@@ -156,8 +156,8 @@ TESSERA_INLINE std::vector<cublasLtMatmulAlgo_t> proposals_for(cublasLtHandle_t 
     }
     check(status, "cublasLtMatmulAlgoGetHeuristic");
     for (int i = 0; i < count; ++i) {
-        if (found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS) {
-            all.push_back(found[static_cast<std::size_t>(i)].algo);
+        if (found[to_size(i)].state == CUBLAS_STATUS_SUCCESS) {
+            all.push_back(found[to_size(i)].algo);
         }
     }
     return all;

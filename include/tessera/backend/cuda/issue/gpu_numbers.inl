@@ -41,16 +41,16 @@ namespace tessera::cuda {
 
 TESSERA_INLINE group_placement place_group(process_group& group, const std::vector<int>& own, int there) {
     const int each = group.devices_each();
-    const auto devices = static_cast<std::size_t>(group.devices());
+    const auto devices = to_size(group.devices());
     std::vector<double> seen(2 + 2 * devices, -1);
     const bool fits = own.empty() || static_cast<int>(own.size()) == each;
     seen[0] = there;
     seen[1] = fits ? -1 : group.rank();
     for (int i = 0; i < each && fits; ++i) {
         const int d = group.first_device() + i;
-        const int gpu = own.empty() ? detail::usual_gpu(group, d, there) : own[static_cast<std::size_t>(i)];
-        seen[2 + static_cast<std::size_t>(d)] = gpu;
-        seen[2 + devices + static_cast<std::size_t>(d)] = detail::identity_of(gpu);
+        const int gpu = own.empty() ? detail::usual_gpu(group, d, there) : own[to_size(i)];
+        seen[2 + to_size(d)] = gpu;
+        seen[2 + devices + to_size(d)] = detail::identity_of(gpu);
     }
     group.agree_on_most(seen);
     if (seen[1] >= 0) {

@@ -31,7 +31,7 @@ TESSERA_INLINE event_handle make_timer() {
 
 TESSERA_INLINE device_pointer make_device_memory(index_t bytes) {
     void* p = nullptr;
-    const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : 1);
+    const auto size = to_size(bytes > 0 ? bytes : 1);
     const cudaError_t result = cudaMalloc(&p, size);
     if (result == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
@@ -48,7 +48,7 @@ TESSERA_INLINE device_pointer make_device_memory(index_t bytes) {
 
 TESSERA_INLINE pinned_pointer make_pinned_memory(index_t bytes) {
     void* p = nullptr;
-    check(cudaMallocHost(&p, static_cast<std::size_t>(bytes > 0 ? bytes : 1)), "cudaMallocHost");
+    check(cudaMallocHost(&p, to_size(bytes > 0 ? bytes : 1)), "cudaMallocHost");
     return pinned_pointer(p);
 }
 

@@ -134,7 +134,7 @@ private:
 class prepared_memory final : public prepared_call {
 public:
     prepared_memory(pointers at, index_t bytes, const device_tools& t)
-        : at_(std::move(at)), bytes_(static_cast<std::size_t>(bytes)), t_(t) {}
+        : at_(std::move(at)), bytes_(to_size(bytes)), t_(t) {}
     void issue(const run_state&) override;
 
 private:

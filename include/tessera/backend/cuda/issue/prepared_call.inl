@@ -16,7 +16,7 @@ TESSERA_INLINE prepared_convolution::prepared_convolution(const convolution& c, 
 }
 
 TESSERA_INLINE void prepared_convolution::issue(const run_state&) {
-    const auto workspace = static_cast<std::size_t>(c_.workspace);
+    const auto workspace = to_size(c_.workspace);
     switch (c_.way) {
     case convolution::direction::forward:
         check(cudnnConvolutionForward(t_.cudnn, &times_one, x_.get(), at_[0], w_.get(), at_[1], how_.get(),
@@ -56,8 +56,7 @@ TESSERA_INLINE void prepared_bias::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_product::prepared_product(const matrix_product& m, pointers at, const device_tools& t)
-    : at_(std::move(at)), t_(t), d_(describe_product(m)), scale_(m.scale),
-      workspace_bytes_(static_cast<std::size_t>(m.workspace)) {
+    : at_(std::move(at)), t_(t), d_(describe_product(m)), scale_(m.scale), workspace_bytes_(to_size(m.workspace)) {
     workspace_ = m.workspace > 0 ? at_.back() : nullptr;
     if (m.bias || m.sums) {
         check(
@@ -96,7 +95,7 @@ TESSERA_INLINE bool prepared_product::find_algorithm(const matrix_product& m) {
     if (proposed.empty()) {
         return false;
     }
-    algorithm_ = proposed[std::min(proposed.size() - 1, static_cast<std::size_t>(m.algorithm))];
+    algorithm_ = proposed[std::min(proposed.size() - 1, to_size(m.algorithm))];
     return true;
 }
 
@@ -130,7 +129,7 @@ TESSERA_INLINE void prepared_activation::issue(const run_state&) {
 TESSERA_INLINE prepared_kernel::prepared_kernel(const kernel_launch& k, const pointers& at, const device_tools& t)
     : which_(t.kernels->find(*k.which, k.type)), blocks_(k.blocks), threads_(k.threads), stream_(t.stream) {
     arguments_.numbers = k.numbers;
-    const auto fixed = static_cast<std::size_t>(k.pointers);
+    const auto fixed = to_size(k.pointers);
     std::copy(at.begin(), at.begin() + k.pointers, arguments_.at);
     std::size_t next = fixed;
     const std::size_t table = at.size() - fixed;
@@ -163,7 +162,7 @@ TESSERA_INLINE void prepared_memory::issue(const run_state&) {
 }
 
 TESSERA_INLINE prepared_upload::prepared_upload(const upload& u, void* to, index_t bytes, const device_tools& t)
-    : u_(u), to_(to), bytes_(static_cast<std::size_t>(bytes)), t_(t),
+    : u_(u), to_(to), bytes_(to_size(bytes)), t_(t),
       row_(u.what.row * bytes_of(u.type) == bytes && u.what.to_start == 0) {
     if (!row_) {
         packed_ = make_pinned_memory(bytes);

@@ -20,7 +20,7 @@ TESSERA_INLINE prepared_activated_convolution::prepared_activated_convolution(co
 
 TESSERA_INLINE void prepared_activated_convolution::issue(const run_state&) {
     const auto algorithm = static_cast<cudnnConvolutionFwdAlgo_t>(c_.algorithm);
-    const auto workspace = static_cast<std::size_t>(c_.workspace);
+    const auto workspace = to_size(c_.workspace);
     cudnnTensorDescriptor_t y = y_.get();
     if (fuses_) {
         // y stands in for the summand that cuDNN adds with a factor of 0.

@@ -67,10 +67,9 @@ private:
         int device = 0;
     };
 
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    bool owns(const call& c) const { return setting_.numbers.owns(list_.streams[at(c.stream)].gpu); }
+    bool owns(const call& c) const { return setting_.numbers.owns(list_.streams[to_size(c.stream)].gpu); }
     /// Of this process's, as it counts.
-    int gpu_of(const call& c) const { return setting_.numbers.local(list_.streams[at(c.stream)].gpu); }
+    int gpu_of(const call& c) const { return setting_.numbers.local(list_.streams[to_size(c.stream)].gpu); }
 
     void issue_task(const task_place& t, const run_state& run);
 
@@ -87,11 +86,11 @@ private:
         } catch (const stopped&) {
             throw;
         } catch (const error& e) {
-            const call& c = list_.calls[at(i)];
+            const call& c = list_.calls[to_size(i)];
             throw error(std::string(e.what()) + "; in call " + std::to_string(i) + ", " + function_of(c) + " " +
                         std::visit(detail::size_text(), c.body) + ", of task " + std::to_string(c.task) + ", " +
-                        setting_.task_names[at(c.task)] + ", on " +
-                        setting_.numbers.name(list_.streams[at(c.stream)].gpu));
+                        setting_.task_names[to_size(c.task)] + ", on " +
+                        setting_.numbers.name(list_.streams[to_size(c.stream)].gpu));
         }
     }
     void wait_if_checking(int i);

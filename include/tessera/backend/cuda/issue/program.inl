@@ -24,9 +24,9 @@ TESSERA_INLINE program::program(call_list list, const addresses& where, program_
             events_[i] = make_event();
         }
         for (const call_wait& w : c.waits) {
-            if (!owns(list_.calls[at(w.call)])) {
+            if (!owns(list_.calls[to_size(w.call)])) {
                 throw error("tessera: call " + std::to_string(i) + " of a plan waits for an event on " +
-                            setting_.numbers.name(list_.streams[at(list_.calls[at(w.call)].stream)].gpu) +
+                            setting_.numbers.name(list_.streams[to_size(list_.calls[to_size(w.call)].stream)].gpu) +
                             ", of another rank; nothing in Tessera makes such a list");
             }
         }
@@ -37,21 +37,21 @@ TESSERA_INLINE program::program(call_list list, const addresses& where, program_
 }
 
 TESSERA_INLINE runnable program::prepare(int task, int device) {
-    for (int i = list_.first[at(task)]; i < list_.first[at(task) + 1]; ++i) {
-        if (list_.calls[at(i)].group >= 0 || !owns(list_.calls[at(i)])) {
+    for (int i = list_.first[to_size(task)]; i < list_.first[to_size(task) + 1]; ++i) {
+        if (list_.calls[to_size(i)].group >= 0 || !owns(list_.calls[to_size(i)])) {
             continue;
         }
-        const current_gpu current(gpu_of(list_.calls[at(i)]));
-        device_tools tools = tools_[at(device)];
-        tools.stream = streams_[at(list_.calls[at(i)].stream)];
-        prepared_[at(i)] = prepare_call(list_.calls[at(i)], *where_, tools);
+        const current_gpu current(gpu_of(list_.calls[to_size(i)]));
+        device_tools tools = tools_[to_size(device)];
+        tools.stream = streams_[to_size(list_.calls[to_size(i)].stream)];
+        prepared_[to_size(i)] = prepare_call(list_.calls[to_size(i)], *where_, tools);
     }
-    tasks_[at(task)] = {this, task, device};
+    tasks_[to_size(task)] = {this, task, device};
     return {[](void* context, const run_state& run) {
                 const auto& t = *static_cast<const task_place*>(context);
                 t.owner->issue_task(t, run);
             },
-            &tasks_[at(task)]};
+            &tasks_[to_size(task)]};
 }
 
 TESSERA_INLINE bool program::can_capture() const {
@@ -79,7 +79,7 @@ TESSERA_INLINE std::vector<double> program::time_calls(const run_state& run, int
         const current_gpu current(gpu_of(list_.calls[i]));
         const event_handle before = make_timer();
         const event_handle after = make_timer();
-        cudaStream_t stream = streams_[at(list_.calls[i].stream)];
+        cudaStream_t stream = streams_[to_size(list_.calls[i].stream)];
         prepared_[i]->issue(run);
         check(cudaEventRecord(before.get(), stream), "cudaEventRecord");
         for (int k = 0; k < repeats; ++k) {
@@ -100,7 +100,7 @@ TESSERA_INLINE void program::begin(int first, int last) {
     first_task_ = first;
     replays_ = false;
     failed_.store(false);
-    next_group_.store(list_.first_group[at(first)], std::memory_order_relaxed);
+    next_group_.store(list_.first_group[to_size(first)], std::memory_order_relaxed);
 }
 
 TESSERA_INLINE void program::issue_task(const task_place& t, const run_state& run) {
@@ -108,28 +108,28 @@ TESSERA_INLINE void program::issue_task(const task_place& t, const run_state& ru
         return;
     }
     try {
-        const int end = list_.first[at(t.task) + 1];
+        const int end = list_.first[to_size(t.task) + 1];
         std::optional<current_gpu> current;
-        if (tools_[at(t.device)].gpu >= 0) { // else the task is another process's, and groups have members here
-            current.emplace(tools_[at(t.device)].gpu);
+        if (tools_[to_size(t.device)].gpu >= 0) { // else the task is another process's, and groups have members here
+            current.emplace(tools_[to_size(t.device)].gpu);
         }
-        for (int i = list_.first[at(t.task)]; i < end;) {
-            const int group = list_.calls[at(i)].group;
-            if (group < 0 && !owns(list_.calls[at(i)])) {
+        for (int i = list_.first[to_size(t.task)]; i < end;) {
+            const int group = list_.calls[to_size(i)].group;
+            if (group < 0 && !owns(list_.calls[to_size(i)])) {
                 ++i;
                 continue;
             }
             if (group < 0) {
                 guarded(i, [&] {
                     wait_for_others(i);
-                    prepared_[at(i)]->issue(run);
+                    prepared_[to_size(i)]->issue(run);
                     wait_if_checking(i);
                 });
                 record(i++);
                 continue;
             }
             int last = i + 1;
-            while (last < end && list_.calls[at(last)].group == group) {
+            while (last < end && list_.calls[to_size(last)].group == group) {
                 ++last;
             }
             issue_group(i, last, group);
@@ -156,7 +156,7 @@ TESSERA_INLINE void program::capture(const run_state& run) {
     for (int i = 0; i < static_cast<int>(list_.calls.size()); ++i) {
         guarded(i, [&] {
             wait_for_others(i);
-            prepared_[at(i)]->record(run);
+            prepared_[to_size(i)]->record(run);
         });
         record(i);
     }
@@ -172,25 +172,26 @@ TESSERA_INLINE void program::capture(const run_state& run) {
 
 TESSERA_INLINE void program::wait_if_checking(int i) {
     if (setting_.checks) {
-        communicators_.wait(streams_[at(list_.calls[at(i)].stream)]);
+        communicators_.wait(streams_[to_size(list_.calls[to_size(i)].stream)]);
     }
 }
 
 TESSERA_INLINE void program::wait_for_others(int i) {
-    const call& c = list_.calls[at(i)];
+    const call& c = list_.calls[to_size(i)];
     for (const call_wait& w : c.waits) {
-        if (w.spins && list_.calls[at(w.call)].task >= first_task_) { // an earlier run's are done
-            spin([&] { return issued_[at(w.call)].load(std::memory_order_acquire) == run_; });
+        if (w.spins && list_.calls[to_size(w.call)].task >= first_task_) { // an earlier run's are done
+            spin([&] { return issued_[to_size(w.call)].load(std::memory_order_acquire) == run_; });
         }
-        check(cudaStreamWaitEvent(streams_[at(c.stream)], events_[at(w.call)].get(), 0), "cudaStreamWaitEvent");
+        check(cudaStreamWaitEvent(streams_[to_size(c.stream)], events_[to_size(w.call)].get(), 0),
+              "cudaStreamWaitEvent");
     }
 }
 
 TESSERA_INLINE void program::record(int i) {
-    const call& c = list_.calls[at(i)];
+    const call& c = list_.calls[to_size(i)];
     if (c.records) {
-        check(cudaEventRecord(events_[at(i)].get(), streams_[at(c.stream)]), "cudaEventRecord");
-        issued_[at(i)].store(run_, std::memory_order_release);
+        check(cudaEventRecord(events_[to_size(i)].get(), streams_[to_size(c.stream)]), "cudaEventRecord");
+        issued_[to_size(i)].store(run_, std::memory_order_release);
     }
 }
 
@@ -199,7 +200,7 @@ TESSERA_INLINE void program::issue_group(int first, int last, int group) {
     std::vector<int>& own = own_of_group_; // of one thread at a time
     own.clear();
     for (int i = first; i < last; ++i) {
-        if (owns(list_.calls[at(i)])) {
+        if (owns(list_.calls[to_size(i)])) {
             own.push_back(i);
         }
     }
@@ -215,17 +216,17 @@ TESSERA_INLINE void program::issue_members(const std::vector<int>& own) {
     }
     nccl_group calls;
     for (const int i : own) {
-        guarded(i, [&] { issue_member(list_.calls[at(i)]); });
+        guarded(i, [&] { issue_member(list_.calls[to_size(i)]); });
     }
     guarded(own[0], [&] {
         calls.end();
         for (const int i : own) {
-            const auto c = at(list_.calls[at(i)].communicator);
+            const auto c = to_size(list_.calls[to_size(i)].communicator);
             communicators_.settle(list_.communicators[c], *members_[c]);
         }
     });
     for (const int i : own) {
-        const current_gpu current(gpu_of(list_.calls[at(i)]));
+        const current_gpu current(gpu_of(list_.calls[to_size(i)]));
         guarded(i, [&] { wait_if_checking(i); });
         record(i);
     }
@@ -237,19 +238,19 @@ TESSERA_INLINE ncclDataType_t program::nccl_type(element e) {
 }
 
 TESSERA_INLINE void program::issue_member(const call& c) {
-    ncclComm_t communicator = (*members_[at(c.communicator)])[at(c.rank)].get();
-    cudaStream_t stream = streams_[at(c.stream)];
+    ncclComm_t communicator = (*members_[to_size(c.communicator)])[to_size(c.rank)].get();
+    cudaStream_t stream = streams_[to_size(c.stream)];
     void* data = (*where_)[c.memory[0].tile] + c.memory[0].offset;
     if (const auto* e = std::get_if<point_to_point>(&c.body)) {
         const ncclDataType_t type = nccl_type(e->type);
-        const auto count = static_cast<std::size_t>(e->count);
+        const auto count = to_size(e->count);
         e->sends ? check_begun(ncclSend(data, count, type, e->peer, communicator, stream), "ncclSend")
                  : check_begun(ncclRecv(data, count, type, e->peer, communicator, stream), "ncclRecv");
         return;
     }
     const auto& what = std::get<collective>(c.body);
-    const auto count = static_cast<std::size_t>(what.count);
-    void* own = static_cast<float*>(data) + static_cast<std::size_t>(c.rank) * count;
+    const auto count = to_size(what.count);
+    void* own = static_cast<float*>(data) + to_size(c.rank) * count;
     switch (what.which) {
     case collective::kind::reduce_scatter:
         check_begun(ncclReduceScatter(data, own, count, ncclFloat32, ncclSum, communicator, stream),

@@ -229,14 +229,14 @@ TESSERA_INLINE std::string nest_text::value(const expression::node& x) const {
             return "static_cast<float>(" + l(p_.scalars[number].loop) + ")";
         }
         int at = 0;
-        while (reals_[static_cast<std::size_t>(at)] != number) {
+        while (reals_[to_size(at)] != number) {
             ++at;
         }
         return "static_cast<float>(a.f[" + std::to_string(at) + "])";
     }
     int number = 0;
-    while (pointers_[static_cast<std::size_t>(number)].operand != x.of[0] ||
-           pointers_[static_cast<std::size_t>(number)].gradient != (x.what == opcode::gradient)) {
+    while (pointers_[to_size(number)].operand != x.of[0] ||
+           pointers_[to_size(number)].gradient != (x.what == opcode::gradient)) {
         ++number;
     }
     std::string place = n(pointer_at(number));

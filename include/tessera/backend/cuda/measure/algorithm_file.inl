@@ -122,7 +122,7 @@ TESSERA_INLINE void add_algorithms(algorithm_table& table, const std::string& te
             if (problem != std::errc() || end == rest.data() + rest.size()) {
                 break;
             }
-            rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
+            rest.remove_prefix(to_size(end - rest.data()) + 1);
             ++count;
         }
         if (count < detail::line_numbers || !rest.empty()) {

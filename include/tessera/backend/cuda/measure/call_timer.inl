@@ -40,7 +40,7 @@ TESSERA_INLINE std::vector<void*> call_timer::places_for(const plan& p, const gr
         const int root = p.root(m.tile);
         if (std::none_of(tiles.begin(), tiles.end(), [&](const auto& t) { return t.first == root; })) {
             tiles.push_back({root, total});
-            total += (p.tiles[static_cast<std::size_t>(root)].bytes + apart - 1) / apart * apart;
+            total += (p.tiles[to_size(root)].bytes + apart - 1) / apart * apart;
         }
     }
     if (total > size_) {
@@ -50,7 +50,7 @@ TESSERA_INLINE std::vector<void*> call_timer::places_for(const plan& p, const gr
     }
     auto* const start = static_cast<std::byte*>(memory_.get());
     for (const auto& [root, offset] : tiles) {
-        fill(start + offset, p.tiles[static_cast<std::size_t>(root)], g);
+        fill(start + offset, p.tiles[to_size(root)], g);
     }
     std::vector<void*> at;
     for (const memory_use& m : c.memory) {
@@ -66,7 +66,7 @@ TESSERA_INLINE std::vector<void*> call_timer::places_for(const plan& p, const gr
 
 TESSERA_INLINE void call_timer::fill(std::byte* to, const tile& t, const graph_view& g) {
     if (t.type == element::i32) {
-        std::vector<std::int32_t> rows(static_cast<std::size_t>(t.elements));
+        std::vector<std::int32_t> rows(to_size(t.elements));
         const auto count = static_cast<std::uint64_t>(std::max<index_t>(1, g.integers_in(t.tensor)));
         for (std::size_t i = 0; i < rows.size(); ++i) {
             rows[i] = static_cast<std::int32_t>(op::mix(i) % count);
@@ -78,8 +78,8 @@ TESSERA_INLINE void call_timer::fill(std::byte* to, const tile& t, const graph_v
     const auto piece = static_cast<index_t>(pattern().size() * sizeof(std::uint32_t));
     for (index_t done = 0; done < t.bytes;) {
         const index_t now = std::min(done == 0 ? piece : done, t.bytes - done); // doubles what is there
-        check(done == 0 ? cudaMemcpy(to, pattern().data(), static_cast<std::size_t>(now), cudaMemcpyHostToDevice)
-                        : cudaMemcpy(to + done, to, static_cast<std::size_t>(now), cudaMemcpyDeviceToDevice),
+        check(done == 0 ? cudaMemcpy(to, pattern().data(), to_size(now), cudaMemcpyHostToDevice)
+                        : cudaMemcpy(to + done, to, to_size(now), cudaMemcpyDeviceToDevice),
               "cudaMemcpy");
         done += now;
     }

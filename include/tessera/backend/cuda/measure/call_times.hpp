@@ -58,7 +58,7 @@ void add_task_times(cost::profile& to, const plan& p, const graph_view& g, const
         }
         index_t total = 0;
         for (int c = l.first[i]; c < l.first[i + 1]; ++c) {
-            total += counts_as_work(l.calls[static_cast<std::size_t>(c)]) ? time(c) : 0;
+            total += counts_as_work(l.calls[to_size(c)]) ? time(c) : 0;
         }
         if (total > 0) {
             to.set(what, total);

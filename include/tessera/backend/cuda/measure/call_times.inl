@@ -44,7 +44,7 @@ TESSERA_INLINE void call_times::add(const std::string& text, const std::string& 
         line.remove_suffix(1); // its end
         index_t time = 0;
         const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), time);
-        const auto digits = static_cast<std::size_t>(end - line.data());
+        const auto digits = to_size(end - line.data());
         if (problem == std::errc() && time > 0 && digits + 1 < line.size() && line[digits] == ' ') {
             set(std::string(line.substr(digits + 1)), time);
         }

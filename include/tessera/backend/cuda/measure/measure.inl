@@ -58,7 +58,7 @@ TESSERA_INLINE std::vector<detail::proposal> convolution_search::time_all(const 
     const device_pointer py = make_device_memory(volume(c.y));
     const device_pointer work = make_device_memory(space);
     const convolution_handle how = describe_convolution(c);
-    const auto bytes = static_cast<std::size_t>(space);
+    const auto bytes = to_size(space);
     constexpr int most = 16;
     int count = 0;
     switch (c.way) {

@@ -83,7 +83,7 @@ TESSERA_INLINE double product_search::time(const matrix_product& m, const produc
     const cublasStatus_t status =
         cublasLtMatmul(handle_.get(), d.product.get(), &one, memory[0].get(), d.a.get(), memory[1].get(), d.b.get(),
                        &zero, memory[2].get(), d.d.get(), memory[2].get(), d.d.get(), &algorithm, memory[4].get(),
-                       static_cast<std::size_t>(m.workspace), stream_.get());
+                       to_size(m.workspace), stream_.get());
     check(cudaEventRecord(after.get(), stream_.get()), "cudaEventRecord");
     check(cudaEventSynchronize(after.get()), "cudaEventSynchronize");
     float taken = 0;

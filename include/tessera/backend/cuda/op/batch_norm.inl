@@ -93,7 +93,7 @@ TESSERA_INLINE void norm_backward(const shard_call& s) {
     for (int k = 0; k < 3; ++k) {
         if (s.emits(emitted[k])) {
             n.wanted += 1 << k;
-            targets[static_cast<std::size_t>(k)] = s.gradient_to(emitted[k]);
+            targets[to_size(k)] = s.gradient_to(emitted[k]);
         }
     }
     if (n.wanted != 0) {

@@ -89,7 +89,7 @@ TESSERA_INLINE void nests_forward(const shard_call& s) {
     const nest_program& made = nest_program_of(s);
     const nests::program& p = nests::program_of(s.attributes(), s.d);
     for (int k = s.call.first_nest; k <= s.call.last_nest; ++k) {
-        const auto i = static_cast<std::size_t>(k);
+        const auto i = to_size(k);
         launch_nest(s, p, made.forward[i], *made.kernels_forward[i], false);
     }
 }
@@ -105,7 +105,7 @@ TESSERA_INLINE void nests_backward(const shard_call& s) {
             bool any = false;
             for (int k = 0; k < p.backward.size(); ++k) {
                 if (p.backward[k].target == o && reference::detail::adds_to_gradient(s.call, p.backward[k])) {
-                    const auto i = static_cast<std::size_t>(k);
+                    const auto i = to_size(k);
                     launch_nest(s, p, made.backward[i], *made.kernels_backward[i], any);
                     any = true;
                 }

@@ -31,7 +31,8 @@ struct operator_row {
     const char* calls_backward;
     const char* why = ""; ///< there are kernels of our own among them; empty where there are none
     const char* code =
-        nullptr; ///< of its kernels; several rows of a file may have the same. (Kernels of one's own have theirs in kernel::text)
+        nullptr; ///< of its kernels; several rows of a file may have the same. (Kernels of one's own have theirs in
+                 ///< kernel::text)
     std::string (*text)() = nullptr;  ///< the same where it is made of expressions
     precision most = precision::bf16; ///< serves what comes before this one, too
     /// Whether all nests of a shard whose sums no split divides are one vendor call.

@@ -12,17 +12,17 @@ namespace tessera::host::detail {
 /// The way of a group, among those that qualify, with the least cost for it and for what it touches.
 template <class Qualifies>
 void chooser::take_best(int i, const Qualifies& qualifies) {
-    group& x = groups_[at(i)];
+    group& x = groups_[to_size(i)];
     int best = x.chosen;
     double least = -1;
-    for (int k = 0; k < static_cast<int>(costs_[at(i)].size()); ++k) {
-        if (costs_[at(i)][at(k)] > not_measured || !qualifies(x.legs[0].options[at(k)])) {
+    for (int k = 0; k < static_cast<int>(costs_[to_size(i)].size()); ++k) {
+        if (costs_[to_size(i)][to_size(k)] > not_measured || !qualifies(x.legs[0].options[to_size(k)])) {
             continue;
         }
         x.chosen = k;
-        double total = costs_[at(i)][at(k)];
-        for (const int which : touched_[at(i)]) {
-            total += cost(passed_[at(which)]);
+        double total = costs_[to_size(i)][to_size(k)];
+        for (const int which : touched_[to_size(i)]) {
+            total += cost(passed_[to_size(which)]);
         }
         if (least < 0 || total < least - 1e-12) {
             least = total;

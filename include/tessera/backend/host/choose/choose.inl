@@ -20,7 +20,7 @@ TESSERA_INLINE void chooser::choose() {
     for (const group& x : groups_) {
         std::vector<double> total(x.legs[0].options.size(), 0);
         for (const group::leg& l : x.legs) {
-            const compute_call c = call(p_.tasks[at(l.tasks[0])]);
+            const compute_call c = call(p_.tasks[to_size(l.tasks[0])]);
             const std::vector<double> measured =
                 how_ == tuning::measure ? catalog_.seconds(c, l.options) : std::vector<double>();
             for (std::size_t k = 0; k < total.size(); ++k) {
@@ -50,7 +50,7 @@ TESSERA_INLINE void chooser::choose() {
 TESSERA_INLINE double chooser::total_cost() {
     double total = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-        total += costs_[i][at(groups_[i].chosen)];
+        total += costs_[i][to_size(groups_[i].chosen)];
     }
     for (const passed& x : passed_) {
         total += cost(x);
@@ -64,9 +64,9 @@ TESSERA_INLINE void chooser::descend(int preferred) {
         group& x = groups_[i];
         x.chosen = 0;
         for (int k = 0; k < static_cast<int>(costs_[i].size()); ++k) {
-            const bool mine = entry_format(x.legs[0].options[at(k)]) == preferred;
-            const bool current = entry_format(x.legs[0].options[at(x.chosen)]) == preferred;
-            if (mine == current ? costs_[i][at(k)] < costs_[i][at(x.chosen)] : mine) {
+            const bool mine = entry_format(x.legs[0].options[to_size(k)]) == preferred;
+            const bool current = entry_format(x.legs[0].options[to_size(x.chosen)]) == preferred;
+            if (mine == current ? costs_[i][to_size(k)] < costs_[i][to_size(x.chosen)] : mine) {
                 x.chosen = k;
             }
         }
@@ -75,9 +75,9 @@ TESSERA_INLINE void chooser::descend(int preferred) {
     for (int round = 0; moved && round < 20; ++round) {
         moved = false;
         for (int i = 0; i < static_cast<int>(groups_.size()); ++i) {
-            const int before = groups_[at(i)].chosen;
+            const int before = groups_[to_size(i)].chosen;
             take_best(i, [](const candidate&) { return true; });
-            moved = moved || groups_[at(i)].chosen != before;
+            moved = moved || groups_[to_size(i)].chosen != before;
         }
         // What shares a tensor also moves together: a group alone may only trade one reorder for another.
         for (const passed& x : passed_) {
@@ -97,8 +97,8 @@ TESSERA_INLINE bool chooser::move_together(const std::vector<place>& all, int f)
     for (const place& x : all) {
         if (std::find(members.begin(), members.end(), x.group) == members.end()) {
             members.push_back(x.group);
-            before.push_back(groups_[at(x.group)].chosen);
-            for (const int t : touched_[at(x.group)]) {
+            before.push_back(groups_[to_size(x.group)].chosen);
+            for (const int t : touched_[to_size(x.group)]) {
                 if (std::find(touched.begin(), touched.end(), t) == touched.end()) {
                     touched.push_back(t);
                 }
@@ -108,10 +108,10 @@ TESSERA_INLINE bool chooser::move_together(const std::vector<place>& all, int f)
     const auto total = [&] {
         double sum = 0;
         for (const int g : members) {
-            sum += costs_[at(g)][at(groups_[at(g)].chosen)];
+            sum += costs_[to_size(g)][to_size(groups_[to_size(g)].chosen)];
         }
         for (const int t : touched) {
-            sum += cost(passed_[at(t)]);
+            sum += cost(passed_[to_size(t)]);
         }
         return sum;
     };
@@ -123,7 +123,7 @@ TESSERA_INLINE bool chooser::move_together(const std::vector<place>& all, int f)
         return true;
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
-        groups_[at(members[i])].chosen = before[i];
+        groups_[to_size(members[i])].chosen = before[i];
     }
     return false;
 }
@@ -143,7 +143,7 @@ TESSERA_INLINE std::vector<place> chooser::places_of(const passed& x) {
 TESSERA_INLINE std::vector<int> chooser::formats_of(const std::vector<place>& all) const {
     std::vector<int> formats;
     for (const place& x : all) {
-        for (const candidate& k : groups_[at(x.group)].legs[at(x.leg)].options) {
+        for (const candidate& k : groups_[to_size(x.group)].legs[to_size(x.leg)].options) {
             const int f = format_in(x, k);
             if (f >= 0 && std::find(formats.begin(), formats.end(), f) == formats.end()) {
                 formats.push_back(f);

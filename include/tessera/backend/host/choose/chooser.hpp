@@ -76,9 +76,8 @@ private:
     /// Checks what was chosen, for shapes at which nobody has looked yet.
     bool are_right(const decisions& d);
 
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-    const tile& tile_at(int t) const { return p_.tiles[at(t)]; }
-    const description& desc(int op) const { return descriptions_[at(op)]; }
+    const tile& tile_at(int t) const { return p_.tiles[to_size(t)]; }
+    const description& desc(int op) const { return descriptions_[to_size(op)]; }
     compute_call call(const task& t) const { return call_of(p_, t, g_, desc(t.op)); }
 
     // ---- groups: choose/groups.hpp ----------------------------------------------------------------------------------

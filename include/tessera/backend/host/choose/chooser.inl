@@ -35,7 +35,7 @@ TESSERA_INLINE decisions chooser::decide() {
     for (const group& x : groups_) {
         for (const group::leg& leg : x.legs) {
             for (int t : leg.tasks) {
-                d.tasks[at(t)] = option_for(t, leg.options[at(x.chosen)]);
+                d.tasks[to_size(t)] = option_for(t, leg.options[to_size(x.chosen)]);
             }
         }
     }
@@ -57,8 +57,8 @@ TESSERA_INLINE int chooser::format_in(const place& x, const candidate& k) {
 }
 
 TESSERA_INLINE int chooser::format_in(const place& x) const {
-    const group& g = groups_[at(x.group)];
-    return format_in(x, g.legs[at(x.leg)].options[at(g.chosen)]);
+    const group& g = groups_[to_size(x.group)];
+    return format_in(x, g.legs[to_size(x.leg)].options[to_size(g.chosen)]);
 }
 
 } // namespace tessera::host::detail

@@ -11,17 +11,17 @@ namespace tessera::host::detail {
 TESSERA_INLINE void chooser::link() {
     std::vector<int> of_tile(p_.tiles.size(), -1);
     const auto at_root = [&](int root) -> passed& {
-        if (of_tile[at(root)] < 0) {
-            of_tile[at(root)] = static_cast<int>(passed_.size());
+        if (of_tile[to_size(root)] < 0) {
+            of_tile[to_size(root)] = static_cast<int>(passed_.size());
             passed_.push_back({});
             passed_.back().extents = tile_at(root).region.extents();
         }
-        return passed_[at(of_tile[at(root)])];
+        return passed_[to_size(of_tile[to_size(root)])];
     };
     const auto each = [&](auto&& what) {
         for (int i = 0; i < static_cast<int>(groups_.size()); ++i) {
-            for (int l = 0; l < static_cast<int>(groups_[at(i)].legs.size()); ++l) {
-                const task& x = p_.tasks[at(groups_[at(i)].legs[at(l)].tasks[0])];
+            for (int l = 0; l < static_cast<int>(groups_[to_size(i)].legs.size()); ++l) {
+                const task& x = p_.tasks[to_size(groups_[to_size(i)].legs[to_size(l)].tasks[0])];
                 for (int o = 0; o < max_operands; ++o) {
                     for (const bool gradient : {false, true}) {
                         const int t = gradient ? x.compute().gradient[o] : x.compute().value[o];
@@ -49,15 +49,15 @@ TESSERA_INLINE void chooser::link() {
     touched_.resize(groups_.size());
     for (int i = 0; i < static_cast<int>(passed_.size()); ++i) {
         const auto touch = [&](const place& x) {
-            if (x.group >= 0 && (touched_[at(x.group)].empty() || touched_[at(x.group)].back() != i)) {
-                touched_[at(x.group)].push_back(i);
+            if (x.group >= 0 && (touched_[to_size(x.group)].empty() || touched_[to_size(x.group)].back() != i)) {
+                touched_[to_size(x.group)].push_back(i);
             }
         };
-        touch(passed_[at(i)].writer);
-        for (const reader& r : passed_[at(i)].readers) {
+        touch(passed_[to_size(i)].writer);
+        for (const reader& r : passed_[to_size(i)].readers) {
             touch(r.where);
         }
-        for (const place& w : passed_[at(i)].contributions) {
+        for (const place& w : passed_[to_size(i)].contributions) {
             touch(w);
         }
     }

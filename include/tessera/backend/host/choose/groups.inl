@@ -31,7 +31,7 @@ TESSERA_INLINE bool corresponds(const candidate& a, const candidate& b) {
 
 TESSERA_INLINE void chooser::make_groups() {
     for (int i = 0; i < static_cast<int>(p_.tasks.size()); ++i) {
-        const task& t = p_.tasks[at(i)];
+        const task& t = p_.tasks[to_size(i)];
         if (t.kind() != task_kind::compute || t.what == pass::update) {
             continue;
         }
@@ -49,7 +49,7 @@ TESSERA_INLINE void chooser::make_groups() {
         }
         group::leg* leg = nullptr;
         for (group::leg& l : found->legs) {
-            const task& first = p_.tasks[at(l.tasks[0])];
+            const task& first = p_.tasks[to_size(l.tasks[0])];
             if (computed_as(first.what) == what && first.compute().first_nest == t.compute().first_nest) {
                 leg = &l;
             }
@@ -89,7 +89,7 @@ TESSERA_INLINE void chooser::align(group& x) {
     }
     for (std::size_t i = 0; i < x.legs.size(); ++i) {
         if (kept[i].empty()) { // nothing in common: plain loops can do anything
-            add_plain_candidates(call(p_.tasks[at(x.legs[i].tasks[0])]), kept[i]);
+            add_plain_candidates(call(p_.tasks[to_size(x.legs[i].tasks[0])]), kept[i]);
         }
         x.legs[i].options = std::move(kept[i]);
     }
@@ -97,7 +97,7 @@ TESSERA_INLINE void chooser::align(group& x) {
 
 /// What a task of a group does when its first task does `k`: the same if its own shape allows it.
 TESSERA_INLINE candidate chooser::option_for(int t, const candidate& k) {
-    const compute_call c = call(p_.tasks[at(t)]);
+    const compute_call c = call(p_.tasks[to_size(t)]);
     if (k.engine == engine_kind::generic) {
         std::vector<candidate> all;
         add_plain_candidates(c, all);

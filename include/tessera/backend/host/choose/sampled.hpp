@@ -65,7 +65,8 @@ private:
     struct step {
         int loop = -1;
         int equation =
-            -1; ///< dimension of the target that the loop follows from once the steps before are known; -1: it runs over its range
+            -1; ///< dimension of the target that the loop follows from once the steps before are known; -1: it runs
+                ///< over its range
     };
 
     std::uint32_t loops_of(int o) const;

@@ -20,7 +20,7 @@ TESSERA_INLINE void sample_numbers::fill(float* to, index_t count, index_t first
     for (index_t done = 0; done < count;) {
         const index_t from = (first + done) % period;
         const index_t now = period - from < count - done ? period - from : count - done;
-        std::memcpy(to + done, of_ + from, static_cast<std::size_t>(now) * sizeof(float));
+        std::memcpy(to + done, of_ + from, to_size(now) * sizeof(float));
         done += now;
     }
 }
@@ -158,8 +158,7 @@ TESSERA_INLINE void sampled_sum::add() {
     sum_.squares += product * product;
 }
 
-TESSERA_INLINE guarded_memory::guarded_memory(index_t bytes)
-    : bytes_(static_cast<std::size_t>(bytes)), all_(bytes + 2 * guard) {
+TESSERA_INLINE guarded_memory::guarded_memory(index_t bytes) : bytes_(to_size(bytes)), all_(bytes + 2 * guard) {
     std::memset(all_.data(), 0x5a, guard);
     std::memset(data(), 0xff, bytes_);
     std::memset(data() + bytes_, 0x5a, guard);
@@ -207,7 +206,7 @@ TESSERA_INLINE std::string sampled_run::run(const job_maker& make) {
                 if (f >= format::opaque) { // weights are read and saved out of it, too
                     const buffer back(s.volume() * 4);
                     reorder(f, format::plain, s, data, back.data());
-                    if (std::memcmp(back.data(), plain.data(), static_cast<std::size_t>(s.volume()) * 4) != 0) {
+                    if (std::memcmp(back.data(), plain.data(), to_size(s.volume()) * 4) != 0) {
                         return "a reorder of its weights loses elements";
                     }
                 }
@@ -394,7 +393,7 @@ TESSERA_INLINE bool keeps_elements(const format_table& table, const reorder_call
     const buffer plain(bytes);
     sample_numbers::get().fill(reinterpret_cast<float*>(plain.data()), r.extents.volume(), 0);
     buffer now(bytes);
-    std::memcpy(now.data(), plain.data(), static_cast<std::size_t>(bytes));
+    std::memcpy(now.data(), plain.data(), to_size(bytes));
     int in = format::plain;
     for (const int f : {r.from, r.to, format::plain}) {
         if (f == in) {
@@ -407,7 +406,7 @@ TESSERA_INLINE bool keeps_elements(const format_table& table, const reorder_call
         now = std::move(next);
         in = f;
     }
-    return std::memcmp(now.data(), plain.data(), static_cast<std::size_t>(bytes)) == 0;
+    return std::memcmp(now.data(), plain.data(), to_size(bytes)) == 0;
 }
 
 } // namespace tessera::host::detail

@@ -30,11 +30,11 @@ inline constexpr int gradient_bytes = 20 * 1024;
 /// zeros there.
 inline void gap_rows(const float* dy, float* gapped, int rows, int columns, int gap) noexcept {
     const std::size_t pixel = sizeof(float) * block_samples;
-    std::memset(gapped, 0, pixel * size(gap));
+    std::memset(gapped, 0, pixel * to_size(gap));
     gapped += gap * block_samples;
     for (int r = 0; r < rows; ++r) {
-        std::memcpy(gapped, dy + std::ptrdiff_t{r} * columns * block_samples, pixel * size(columns));
-        std::memset(gapped + columns * block_samples, 0, pixel * size(gap));
+        std::memcpy(gapped, dy + std::ptrdiff_t{r} * columns * block_samples, pixel * to_size(columns));
+        std::memset(gapped + columns * block_samples, 0, pixel * to_size(gap));
         gapped += (columns + gap) * block_samples;
     }
 }
@@ -105,8 +105,8 @@ inline void conv_backward_data(const float* dy, const float* weights, float* dx,
 
     detail::scratch_cursor cursor{scratch};
     detail::tap* const taps = cursor.take<detail::tap>(detail::list_bytes / sizeof(detail::tap));
-    float* const packed = cursor.take<float>((detail::size(s.in_channels) + detail::most_rows) *
-                                             detail::size(s.out_channels) * detail::size(window));
+    float* const packed =
+        cursor.take<float>((to_size(s.in_channels) + detail::most_rows) * to_size(s.out_channels) * to_size(window));
     float* const gapped = cursor.take<float>(0);
     if (pack)
         detail::pack_rows(weights, packed, s.in_channels, rows, window, s.out_channels,
@@ -195,7 +195,7 @@ inline void conv_backward_weights(const float* x, const float* dy, float* dw, fl
 
     detail::scratch_cursor cursor{scratch};
     float* const lanes = cursor.take<float>(detail::weight_count(s) * block_samples);
-    float* const bias_lanes = cursor.take<float>(detail::size(s.out_channels) * block_samples);
+    float* const bias_lanes = cursor.take<float>(to_size(s.out_channels) * block_samples);
     float* const padded = cursor.take<float>(0);
 
     detail::plane_sum work;

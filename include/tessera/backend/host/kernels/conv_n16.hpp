@@ -48,14 +48,14 @@ inline void pad_rows(const float* x, float* padded, const conv_shape& s, int fir
         for (int r = 0; r < rows; ++r) {
             const int h = first + r - s.pad_top;
             if (h < 0 || h >= s.in_height) {
-                std::memset(padded, 0, pixel * size(padded_columns));
+                std::memset(padded, 0, pixel * to_size(padded_columns));
             } else {
-                std::memset(padded, 0, pixel * size(s.pad_left));
+                std::memset(padded, 0, pixel * to_size(s.pad_left));
                 std::memcpy(padded + s.pad_left * block_samples,
                             x + (std::ptrdiff_t{c} * s.in_height + h) * s.in_width * block_samples,
-                            pixel * size(columns));
+                            pixel * to_size(columns));
                 std::memset(padded + (s.pad_left + columns) * block_samples, 0,
-                            pixel * size(padded_columns - s.pad_left - columns));
+                            pixel * to_size(padded_columns - s.pad_left - columns));
             }
             padded += padded_columns * block_samples;
         }
@@ -64,7 +64,7 @@ inline void pad_rows(const float* x, float* padded, const conv_shape& s, int fir
 /// Output rows per band, so that the padded rows of a band stay in the second-level cache.
 [[nodiscard]] inline int band_rows(const conv_shape& s) noexcept {
     constexpr std::size_t cache = 448 * 1024;
-    const int fitting = static_cast<int>(cache / (size(s.in_channels) * size(padded_width(s)) * 64));
+    const int fitting = static_cast<int>(cache / (to_size(s.in_channels) * to_size(padded_width(s)) * 64));
     const int most = largest(1, (fitting - (s.kernel_h - 1) * s.dilation_h - 1) / s.stride_h + 1);
     const int bands = (s.out_height + most - 1) / most;
     return (s.out_height + bands - 1) / bands;
@@ -167,9 +167,8 @@ inline void conv_forward(const float* x, const float* weights, const float* bias
 
     detail::scratch_cursor cursor{scratch};
     detail::tap* const taps = cursor.take<detail::tap>(detail::list_bytes / sizeof(detail::tap));
-    float* const packed =
-        cursor.take<float>((detail::size(s.out_channels) + detail::most_rows) * detail::size(in_plane_taps));
-    float* const start = cursor.take<float>((detail::size(s.out_channels) + detail::most_rows) * block_samples);
+    float* const packed = cursor.take<float>((to_size(s.out_channels) + detail::most_rows) * to_size(in_plane_taps));
+    float* const start = cursor.take<float>((to_size(s.out_channels) + detail::most_rows) * block_samples);
     float* const padded = cursor.take<float>(0);
     if (pack) detail::pack_rows(weights, packed, s.out_channels, rows, in_plane_taps, 1, 0, in_plane_taps);
 

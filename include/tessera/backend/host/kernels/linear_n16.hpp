@@ -91,9 +91,9 @@ inline void linear_backward_data(const float* dy, const float* weights, float* d
 inline void linear_backward_weights(const float* x, const float* dy, float* dw, float* db, const linear_shape& s,
                                     bool accumulate, void* scratch) noexcept {
     // With the inputs side by side in a vector no sum over lanes is left.
-    const int padded = static_cast<int>(detail::round_up(detail::size(s.inputs), 16));
+    const int padded = static_cast<int>(detail::round_up(to_size(s.inputs), 16));
     detail::scratch_cursor cursor{scratch};
-    float* const plain = cursor.take<float>(detail::size(s.blocks) * 16 * detail::size(padded));
+    float* const plain = cursor.take<float>(to_size(s.blocks) * 16 * to_size(padded));
     to_plain(x, plain, std::ptrdiff_t{s.blocks} * block_samples, s.inputs, padded);
 
     const detail::tile_set<detail::strided_sum> tiles = detail::strided_tiles();
@@ -114,7 +114,7 @@ inline void linear_backward_weights(const float* x, const float* dy, float* dw, 
     for (int first = 0; first < columns; first += wide) {
         const int left = s.inputs - first * width;
         const bool partial = left < edge_row; // goes through `edge`, so that nothing is written past a row
-        const std::size_t row_bytes = sizeof(float) * detail::size(detail::smallest(left, static_cast<int>(edge_row)));
+        const std::size_t row_bytes = sizeof(float) * to_size(detail::smallest(left, static_cast<int>(edge_row)));
         for (int b = 0; b < wide; ++b) work.vectors[b] = plain + detail::smallest(first + b, columns - 1) * width;
         for (int o = 0; o < s.outputs; o += rows) {
             float* const to = dw + std::ptrdiff_t{o} * s.inputs + first * width;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tessera/base/box.hpp"
 #include "tessera/op/update_formulas.hpp"
 
 #include "instruction_set.hpp"
@@ -101,7 +102,6 @@ inline constexpr std::size_t most_rows = 12;         ///< rows of the largest re
 inline constexpr std::size_t most_columns = 8;       ///< columns of the largest register tile
 inline constexpr std::size_t list_bytes = 64 * 1024; ///< room for one list of taps
 
-[[nodiscard]] constexpr std::size_t size(int value) noexcept { return static_cast<std::size_t>(value); }
 [[nodiscard]] constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept {
     return (value + to - 1) / to * to;
 }
@@ -122,10 +122,10 @@ inline constexpr std::size_t list_bytes = 64 * 1024; ///< room for one list of t
     return padded_height(s) != s.in_height || padded_width(s) != s.in_width;
 }
 [[nodiscard]] constexpr std::size_t padded_input_bytes(const conv_shape& s) noexcept {
-    return needs_padding(s) ? size(s.in_channels) * size(padded_height(s)) * size(padded_width(s)) * 64 : 0;
+    return needs_padding(s) ? to_size(s.in_channels) * to_size(padded_height(s)) * to_size(padded_width(s)) * 64 : 0;
 }
 [[nodiscard]] constexpr std::size_t weight_count(const conv_shape& s) noexcept {
-    return size(s.out_channels) * size(s.in_channels) * size(s.kernel_h) * size(s.kernel_w);
+    return to_size(s.out_channels) * to_size(s.in_channels) * to_size(s.kernel_h) * to_size(s.kernel_w);
 }
 /// Bytes of weights packed in groups of at most most_rows rows, the last group filled up.
 [[nodiscard]] constexpr std::size_t packed_bytes(std::size_t rows, std::size_t columns) noexcept {
@@ -136,31 +136,29 @@ inline constexpr std::size_t list_bytes = 64 * 1024; ///< room for one list of t
 
 /// Bytes of scratch that conv_forward wants; any alignment of at least 64 bytes.
 [[nodiscard]] constexpr std::size_t conv_forward_scratch(const conv_shape& s) noexcept {
-    return detail::list_bytes + detail::padded_input_bytes(s) +
-           (detail::size(s.out_channels) + detail::most_rows) * 64 +
-           detail::packed_bytes(detail::size(s.out_channels),
-                                detail::size(s.in_channels) * detail::size(s.kernel_h) * detail::size(s.kernel_w));
+    return detail::list_bytes + detail::padded_input_bytes(s) + (to_size(s.out_channels) + detail::most_rows) * 64 +
+           detail::packed_bytes(to_size(s.out_channels),
+                                to_size(s.in_channels) * to_size(s.kernel_h) * to_size(s.kernel_w));
 }
 
 /// Bytes of scratch that conv_backward_data wants.
 [[nodiscard]] constexpr std::size_t conv_backward_data_scratch(const conv_shape& s) noexcept {
     return detail::list_bytes +
-           detail::packed_bytes(detail::size(s.in_channels),
-                                detail::size(s.out_channels) * detail::size(s.kernel_h) * detail::size(s.kernel_w)) +
-           detail::size(s.out_channels) * detail::size(s.out_height) *
-               (detail::size(s.out_width) + 2 * detail::most_columns) * 64 +
+           detail::packed_bytes(to_size(s.in_channels),
+                                to_size(s.out_channels) * to_size(s.kernel_h) * to_size(s.kernel_w)) +
+           to_size(s.out_channels) * to_size(s.out_height) * (to_size(s.out_width) + 2 * detail::most_columns) * 64 +
            2 * detail::most_columns * 64;
 }
 
 /// Bytes of scratch that conv_backward_weights wants: 16 partial sums for each weight, and the padded input.
 [[nodiscard]] constexpr std::size_t conv_backward_weights_scratch(const conv_shape& s) noexcept {
     return detail::list_bytes + detail::padded_input_bytes(s) + detail::weight_count(s) * 64 +
-           detail::size(s.out_channels) * 64;
+           to_size(s.out_channels) * 64;
 }
 
 /// Bytes of scratch that linear_backward_weights wants: the input, transposed.
 [[nodiscard]] constexpr std::size_t linear_backward_weights_scratch(const linear_shape& s) noexcept {
-    return detail::size(s.blocks) * 64 * detail::round_up(detail::size(s.inputs), 16) + 64;
+    return to_size(s.blocks) * 64 * detail::round_up(to_size(s.inputs), 16) + 64;
 }
 
 } // namespace tessera::host::kernels

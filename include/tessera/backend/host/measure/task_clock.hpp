@@ -83,7 +83,6 @@ public:
 
 private:
     static constexpr const char* pressed_suffix = " pressed";
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
     struct experiment {
         experiment(std::string called, plan isolated, const std::vector<simulation::reuse>& where);

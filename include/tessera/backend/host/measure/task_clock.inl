@@ -35,7 +35,7 @@ TESSERA_INLINE void sweep::pollute(index_t bytes) {
 
 TESSERA_INLINE void sweep::stream() {
     constexpr index_t chunk = 1 << 18;
-    std::memcpy(memory_.data() + bytes_ / 2 + copied_, memory_.data() + copied_, static_cast<std::size_t>(chunk));
+    std::memcpy(memory_.data() + bytes_ / 2 + copied_, memory_.data() + copied_, to_size(chunk));
     copied_ = (copied_ + chunk) % (bytes_ / 2);
 }
 
@@ -92,7 +92,7 @@ TESSERA_INLINE plan_times task_clock::times(const plan& p, const graph_view& g) 
 
 TESSERA_INLINE std::string task_clock::name_of(const plan& p, int index, const graph_view& g,
                                                const std::vector<simulation::reuse>& where) const {
-    const task& t = p.tasks[static_cast<std::size_t>(index)];
+    const task& t = p.tasks[to_size(index)];
     description d;
     if (t.kind() == task_kind::compute) {
         d = g.describe(t.op);
@@ -107,7 +107,7 @@ TESSERA_INLINE task_clock::experiment::experiment(std::string called, plan isola
       found(residences(alone, where)), reuses(where) {}
 
 TESSERA_INLINE index_t task_clock::bytes_of_access(const plan& p, const access& a) {
-    const tile& t = p.tiles[at(a.tile)];
+    const tile& t = p.tiles[to_size(a.tile)];
     return t.kind == tile_kind::optimizer_state ? t.bytes : a.elements.size() * bytes_of(t.type);
 }
 
@@ -133,7 +133,7 @@ TESSERA_INLINE std::vector<residence> task_clock::residences(const plan& p,
 
 TESSERA_INLINE void task_clock::prepare(experiment& e, const graph_view& g) {
     const plan& p = e.alone;
-    e.input_pointers.assign(at(g.tensor_count), nullptr);
+    e.input_pointers.assign(to_size(g.tensor_count), nullptr);
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
         const tile& x = p.tiles[i];
         if (x.alias >= 0) {
@@ -144,7 +144,7 @@ TESSERA_INLINE void task_clock::prepare(experiment& e, const graph_view& g) {
         std::byte* where = e.memory[static_cast<int>(i)];
         if (x.device < 0) {
             e.inputs.emplace_back(std::max(bytes, g.tensors[x.tensor].extents.volume() * bytes_of(x.type)));
-            e.input_pointers[at(x.tensor)] = where = e.inputs.back().data();
+            e.input_pointers[to_size(x.tensor)] = where = e.inputs.back().data();
             fill(where, g.tensors[x.tensor].extents.volume() * bytes_of(x.type), x, g);
         } else if (where != nullptr) {
             fill(where, bytes, x, g);
@@ -153,10 +153,10 @@ TESSERA_INLINE void task_clock::prepare(experiment& e, const graph_view& g) {
     std::vector<access> own;
     accesses_of(p, p.tasks[0], own);
     for (const access& a : own) {
-        const tile& x = p.tiles[at(a.tile)];
-        std::byte* base = x.device < 0
-                              ? const_cast<std::byte*>(static_cast<const std::byte*>(e.input_pointers[at(x.tensor)]))
-                              : e.memory[a.tile];
+        const tile& x = p.tiles[to_size(a.tile)];
+        std::byte* base =
+            x.device < 0 ? const_cast<std::byte*>(static_cast<const std::byte*>(e.input_pointers[to_size(x.tensor)]))
+                         : e.memory[a.tile];
         const bool state = x.kind == tile_kind::optimizer_state;
         e.ranges.push_back({base + (state ? 0 : a.elements.begin * bytes_of(x.type)), bytes_of_access(p, a)});
     }
@@ -187,7 +187,7 @@ TESSERA_INLINE void task_clock::fill(std::byte* where, index_t bytes, const tile
         }
     }
     for (index_t done = pattern; done < bytes; done += pattern) {
-        std::memcpy(where + done, where, static_cast<std::size_t>(std::min(pattern, bytes - done)));
+        std::memcpy(where + done, where, to_size(std::min(pattern, bytes - done)));
     }
 }
 
@@ -285,7 +285,7 @@ TESSERA_INLINE double task_clock::run_once(experiment& e, bool pressed) {
                     barrier(threads_.spins());
                 }
             }
-            sweeps_[at(device)].pollute(device == 0 || level < 3 ? after[level] : 0);
+            sweeps_[to_size(device)].pollute(device == 0 || level < 3 ? after[level] : 0);
         }
         if (pair_ > 1) {
             barrier(threads_.spins());

@@ -182,8 +182,8 @@ TESSERA_INLINE simulation::thread_costs thread_costs_of(backend& b, const local_
             index_t begins[2] = {t.makespan, t.makespan}; // of device 0, and of the first of the others
             for (std::size_t d = 0; d < order.size(); ++d) {
                 index_t& mine = begins[d == 0 ? 0 : 1];
-                mine = std::min(mine, t.tasks[static_cast<std::size_t>(order[d].front())].start);
-                last = std::max(last, t.tasks[static_cast<std::size_t>(order[d].back())].end);
+                mine = std::min(mine, t.tasks[to_size(order[d].front())].start);
+                last = std::max(last, t.tasks[to_size(order[d].back())].end);
             }
             const index_t first = std::min(begins[0], begins[1]);
             around.push_back(whole - static_cast<double>(last - first) * 1e-9);
@@ -254,9 +254,8 @@ TESSERA_INLINE device_graph this_host(backend& b, const local_devices& team) {
             } else if (t.kind() == task_kind::update) {
                 index_t remote = 0;
                 for (int r : t.reads) {
-                    remote += p.tiles[static_cast<std::size_t>(r)].device != t.device
-                                  ? simulation::tile_bytes(p.tiles[static_cast<std::size_t>(r)], t)
-                                  : 0;
+                    remote +=
+                        p.tiles[to_size(r)].device != t.device ? simulation::tile_bytes(p.tiles[to_size(r)], t) : 0;
                 }
                 link = std::max(link, static_cast<double>(2 * remote) /
                                           ns); // it reads a gradient and writes a parameter there

@@ -63,7 +63,7 @@ TESSERA_INLINE void concat_job::run(const run_state&) {
         for (const piece& p : pieces_) {
             float* x = p.input + b * p.row;
             float* y = p.output + b * step_;
-            std::memcpy(forward_ ? y : x, forward_ ? x : y, static_cast<std::size_t>(p.row) * sizeof(float));
+            std::memcpy(forward_ ? y : x, forward_ ? x : y, to_size(p.row) * sizeof(float));
         }
     }
 }

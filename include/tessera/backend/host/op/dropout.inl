@@ -29,7 +29,7 @@ TESSERA_INLINE dropout_job::dropout_job(const bound_call& b, op::dropped_unit un
 TESSERA_INLINE void dropout_job::run(const run_state& run) {
     const compute_call& c = b_.call;
     if (c.what == pass::evaluate) {
-        std::memcpy(to_, from_, static_cast<std::size_t>(rows_.blocks * rows_.channels * rows_.length) * sizeof(float));
+        std::memcpy(to_, from_, to_size(rows_.blocks * rows_.channels * rows_.length) * sizeof(float));
         return;
     }
     const std::uint64_t key = op::mask_key(run.seed, run.step, c.op);

@@ -18,12 +18,12 @@ TESSERA_INLINE embedding_job::embedding_job(const bound_call& b) : c_(b.call) {
 
 TESSERA_INLINE void embedding_job::run(const run_state&) {
     const auto* token = static_cast<const std::int32_t*>(c_.value[0].data);
-    const auto bytes = static_cast<std::size_t>(columns_) * sizeof(float);
+    const auto bytes = to_size(columns_) * sizeof(float);
     const bool forward = is_forward(c_.what);
     float* y = detail::floats(forward ? c_.value[c_.d->output()].data : c_.gradient[c_.d->output()].data);
     float* table = detail::floats(forward ? c_.value[table_].data : c_.gradient[table_].data);
     if (!forward) {
-        std::memset(table, 0, static_cast<std::size_t>(rows_.size()) * bytes);
+        std::memset(table, 0, to_size(rows_.size()) * bytes);
     }
     for (index_t t = 0; t < tokens_; ++t, y += columns_) {
         const bool own = token[t] >= rows_.begin && token[t] < rows_.end;

@@ -18,7 +18,7 @@ TESSERA_INLINE formula_steps::formula_steps(const expression::formula& f,
         }
     }
     compile(all, roots, attributes_as_floats(of));
-    numbers_.resize(static_cast<std::size_t>(slots_) * stride + 16);
+    numbers_.resize(to_size(slots_) * stride + 16);
     for (const constant& c : constants_) {
         std::fill_n(slot(c.place), most, c.number);
     }
@@ -60,7 +60,7 @@ TESSERA_INLINE float* formula_steps::slot(int place) {
     constexpr std::size_t line = 64;
     const auto begin = reinterpret_cast<std::uintptr_t>(numbers_.data());
     const std::size_t skipped = (line - begin % line) % line / sizeof(float);
-    return numbers_.data() + skipped + static_cast<std::size_t>(place - first_slot) * stride;
+    return numbers_.data() + skipped + to_size(place - first_slot) * stride;
 }
 
 struct formula_steps::draft {
@@ -153,7 +153,7 @@ TESSERA_INLINE formula_steps::draft::step formula_steps::draft::step_of(int i) {
 TESSERA_INLINE void formula_steps::draft::find_last_uses() {
     for (std::size_t k = 0; k < planned.size(); ++k) {
         for (int p = 0; planned[k].node >= 0 && p < planned[k].count; ++p) {
-            last_use[static_cast<std::size_t>(planned[k].of[p])] = static_cast<int>(k);
+            last_use[to_size(planned[k].of[p])] = static_cast<int>(k);
         }
     }
 }

@@ -28,7 +28,7 @@ TESSERA_INLINE void matmul_job::run(const run_state&) {
     for (int o = 0; o < 2 && !forward; ++o) {
         if (has(c_.emits, o)) { // between parts of heads there may be elements that no head of the shard has
             const box& tile = c_.gradient[o].region;
-            std::memset(c_.gradient[o].data, 0, static_cast<std::size_t>(tile.volume()) * sizeof(float));
+            std::memset(c_.gradient[o].data, 0, to_size(tile.volume()) * sizeof(float));
         }
     }
     const interval heads = heads_ < 0 ? interval{0, 1} : c_.ranges[heads_];

@@ -52,7 +52,7 @@ TESSERA_INLINE void mover::copy(const float* from, float* to) const {
     const index_t step = m_.from[outer_];
     const index_t apart = m_.to[outer_];
     if (step == 1 && apart == 1) {
-        std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+        std::memcpy(to, from, to_size(count) * sizeof(float));
     } else if (step == 0 && apart == 1) {
         const float value = *from;
         for (index_t i = 0; i < count; ++i) {
@@ -174,7 +174,7 @@ TESSERA_INLINE move_job::move_job(const bound_call& b) {
     }
     if (forward && written < y.region.volume()) {
         zeros_ = static_cast<float*>(y.data);
-        zero_count_ = static_cast<std::size_t>(y.region.volume());
+        zero_count_ = to_size(y.region.volume());
     }
 }
 

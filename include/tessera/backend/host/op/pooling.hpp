@@ -58,9 +58,8 @@ public:
             return;
         }
         const auto of = [&](int depth, int height, int width) {
-            return std::vector<float>(static_cast<std::size_t>(s_.planes) * static_cast<std::size_t>(depth) *
-                                      static_cast<std::size_t>(height) * static_cast<std::size_t>(width) *
-                                      static_cast<std::size_t>(s_.lanes));
+            return std::vector<float>(to_size(s_.planes) * to_size(depth) * to_size(height) * to_size(width) *
+                                      to_size(s_.lanes));
         };
         const std::vector<float> x = of(s_.in_depth, s_.in_height, s_.in_width);
         std::vector<float> y = of(s_.out_depth, s_.out_height, s_.out_width);

@@ -35,7 +35,7 @@ TESSERA_INLINE bilinear_job::bilinear_job(const bound_call& b) : forward_(is_for
         column_taps_.push_back(
             {{t.at[0] - 1, t.at[1] - 1}, {static_cast<float>(t.weight[0]), static_cast<float>(t.weight[1])}});
     }
-    line_.resize(static_cast<std::size_t>(columns_ + 2)); // a column more at each end, which repeats the outermost
+    line_.resize(to_size(columns_ + 2)); // a column more at each end, which repeats the outermost
 }
 
 TESSERA_INLINE void bilinear_job::run(const run_state&) {
@@ -69,7 +69,7 @@ TESSERA_INLINE void bilinear_job::make_row(const float* x, float* y, const taps&
     line[-1] = line[0];
     line[columns_] = line[columns_ - 1];
     for (index_t u = 0; u < factor_; ++u) {
-        const taps& c = column_taps_[static_cast<std::size_t>(u)];
+        const taps& c = column_taps_[to_size(u)];
         const float* const left = line + first_ + c.at[0];
         const float* const right = line + first_ + c.at[1];
         float* const to = y + u;
@@ -91,7 +91,7 @@ TESSERA_INLINE void bilinear_job::pass_row(float* x, const float* y, const taps&
         line[i] = 0;
     }
     for (index_t u = 0; u < factor_; ++u) {
-        const taps& c = column_taps_[static_cast<std::size_t>(u)];
+        const taps& c = column_taps_[to_size(u)];
         for (int k = 0; k < 2; ++k) {
             float* const to = line + first_ + c.at[k];
             for (index_t q = 0; c.weight[k] != 0 && q < pixels_; ++q) {

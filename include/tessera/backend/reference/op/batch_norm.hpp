@@ -73,7 +73,7 @@ void normalize(const shard<Real>& s) {
     s.walk({s.value_at(x), s.value_at(s.parameter(0)), s.value_at(s.parameter(1)), s.value_at(y), n.at},
            [&](const auto& r) {
                for (index_t i = 0; i < r.count; ++i) {
-                   const auto c = static_cast<std::size_t>(r.at[4] + i * r.step[4]);
+                   const auto c = to_size(r.at[4] + i * r.step[4]);
                    const double normal = (static_cast<double>(px[r.at[0] + i * r.step[0]]) - n.mean[c]) * n.inverse[c];
                    py[r.at[3] + i * r.step[3]] =
                        static_cast<Real>(static_cast<double>(gamma[r.at[1] + i * r.step[1]]) * normal +
@@ -96,7 +96,7 @@ void statistics_gradient(const shard<Real>& s, int o) {
     const index_t apart = for_gamma ? 0 : stride_in(s.call.gradient[o].region, 0);
     s.walk({s.gradient_at(y), s.value_at(x), s.gradient_at(o), n.at}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
-            const auto c = static_cast<std::size_t>(r.at[3] + i * r.step[3]);
+            const auto c = to_size(r.at[3] + i * r.step[3]);
             const index_t to = r.at[2] + i * r.step[2];
             const double g = static_cast<double>(dy[r.at[0] + i * r.step[0]]);
             const double normal = (static_cast<double>(px[r.at[1] + i * r.step[1]]) - n.mean[c]) * n.inverse[c];
@@ -128,7 +128,7 @@ void normalize_gradient(const shard<Real>& s, int o) {
             n.at},
            [&](const auto& r) {
                for (index_t i = 0; i < r.count; ++i) {
-                   const auto c = static_cast<std::size_t>(r.at[5] + i * r.step[5]);
+                   const auto c = to_size(r.at[5] + i * r.step[5]);
                    const double* const sum = sums + r.at[3] + i * r.step[3];
                    const double normal = (static_cast<double>(px[r.at[1] + i * r.step[1]]) - n.mean[c]) * n.inverse[c];
                    const double g = static_cast<double>(dy[r.at[0] + i * r.step[0]]);

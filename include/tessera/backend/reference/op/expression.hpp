@@ -136,7 +136,7 @@ private:
     int which_;
     std::uint64_t needs_;
     op::expression_attributes attributes_;
-    Real numbers_[expression::max_nodes * static_cast<std::size_t>(most)];
+    Real numbers_[expression::max_nodes * to_size(most)];
 };
 
 /// Forward, and backward of each input: what the record's formula says.

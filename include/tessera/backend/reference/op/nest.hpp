@@ -50,7 +50,7 @@ private:
     const expression::tape& t_;
     int root_;
     std::uint64_t needs_;
-    Real numbers_[expression::max_nodes * static_cast<std::size_t>(most)];
+    Real numbers_[expression::max_nodes * to_size(most)];
 };
 
 /// Whether this shard has to add what a pass adds to a gradient: of shards that divide loops that the pass does not

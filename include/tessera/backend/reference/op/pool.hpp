@@ -89,11 +89,11 @@ void maximum_gradient(const shard<Real>& s, int o) {
         Real value = 0;
         index_t where = -1; ///< in the gradient of the input
     };
-    std::vector<candidate> best(static_cast<std::size_t>(s.touched(y).volume()));
+    std::vector<candidate> best(to_size(s.touched(y).volume()));
     s.walk_inside(o, {s.value_at(o), s.gradient_at(o), s.local_at(y)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
             const Real x = px[r.at[0] + i * r.step[0]];
-            candidate& b = best[static_cast<std::size_t>(r.at[2] + i * r.step[2])];
+            candidate& b = best[to_size(r.at[2] + i * r.step[2])];
             if (b.where < 0 || x > b.value || is_nan(x)) {
                 b = {x, r.at[1] + i * r.step[1]};
             }
@@ -101,7 +101,7 @@ void maximum_gradient(const shard<Real>& s, int o) {
     });
     s.walk_over(s.output_loops(), 0, {s.gradient_at(y), s.local_at(y)}, [&](const auto& r) {
         for (index_t i = 0; i < r.count; ++i) {
-            const index_t where = best[static_cast<std::size_t>(r.at[1] + i * r.step[1])].where;
+            const index_t where = best[to_size(r.at[1] + i * r.step[1])].where;
             if (where >= 0) {
                 to[where] += dy[r.at[0] + i * r.step[0]];
             }

@@ -36,7 +36,7 @@ TESSERA_INLINE std::string nest_text::lines() {
         std::string before;
         const std::string result = pass(k, name, before);
         all += joined({before, name, " = ", result, to == s_.d->output() ? "" : "\n"});
-        s_.value[shard_text::at(to)] = name;
+        s_.value[to_size(to)] = name;
     }
     return all;
 }
@@ -57,7 +57,7 @@ TESSERA_INLINE bool nest_text::can_be_taken_apart() const {
 }
 
 TESSERA_INLINE std::string nest_text::tuple(const std::vector<std::string>& of) {
-    return tuple_of(static_cast<int>(of.size()), [&](int i) { return of[static_cast<std::size_t>(i)]; });
+    return tuple_of(static_cast<int>(of.size()), [&](int i) { return of[to_size(i)]; });
 }
 
 TESSERA_INLINE int nest_text::position_of(std::uint32_t loops, int loop) {
@@ -95,7 +95,7 @@ TESSERA_INLINE std::string nest_text::sizes(const nests::nest_pass& pass) const 
 
 TESSERA_INLINE std::string nest_text::operand_text(int o, const nests::nest_pass& pass) const {
     const operand& x = s_.d->operands[o];
-    const std::string& name = s_.value[shard_text::at(o)];
+    const std::string& name = s_.value[to_size(o)];
     const int rank = __builtin_popcount(pass.loops);
     std::vector<std::string> places;
     bool as_it_is = x.extents.rank == rank;
@@ -112,7 +112,7 @@ TESSERA_INLINE std::string nest_text::operand_text(int o, const nests::nest_pass
     if (plain) {
         return as_it_is ? name : "rt.spread(" + name + ", " + tuple(places) + ", " + std::to_string(rank) + ")";
     }
-    const box& own = s_.region[shard_text::at(o)];
+    const box& own = s_.region[to_size(o)];
     return "rt.points(" + name + ", " + indices_text(o, pass) + ", " +
            tuple_of(own.rank, [&](int d) { return std::to_string(own.dim[d].begin); }) + ", " + sizes(pass) + ")";
 }

@@ -18,7 +18,7 @@ TESSERA_INLINE std::string batch_norm_nest(const shard_text& s, int nest, std::s
         return "rt.moments(" + s.input() + ", " + all_but_channels(s.input_extents().rank) + ")";
     }
     const int running = s.operand_of(operand_kind::state, 2);
-    const std::string state = s.value[shard_text::at(running)];
+    const std::string state = s.value[to_size(running)];
     return "r.batch_norm(" + s.input() + ", " + s.intermediate(0) + ", " + std::to_string(elements_of_channel(s)) +
            ", " + s.parameter(0) + ", " + s.parameter(1) + ", epsilon=" + text_of(a.epsilon) +
            (state.empty() ? "" : ", running=" + state + ", momentum=" + text_of(a.momentum)) + ")";
@@ -27,7 +27,7 @@ TESSERA_INLINE std::string batch_norm_nest(const shard_text& s, int nest, std::s
 TESSERA_INLINE std::string batch_norm_line(const shard_text& s, std::string& why) {
     shard_text whole = s;
     const std::string moments = derived(s.out, "moments");
-    whole.value[shard_text::at(s.operand_of(operand_kind::intermediate, 0))] = moments;
+    whole.value[to_size(s.operand_of(operand_kind::intermediate, 0))] = moments;
     return moments + " = " + batch_norm_nest(s, 0, why) + "\n" + assign(s, batch_norm_nest(whole, 1, why));
 }
 

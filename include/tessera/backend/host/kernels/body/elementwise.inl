@@ -5,13 +5,13 @@
 [[gnu::noinline]] inline vec load_tail(const float* p, std::ptrdiff_t live, float fill) noexcept {
     float lanes[width];
     store(lanes, broadcast(fill));
-    std::memcpy(lanes, p, static_cast<std::size_t>(live) * sizeof(float));
+    std::memcpy(lanes, p, to_size(live) * sizeof(float));
     return load(lanes);
 }
 [[gnu::noinline]] inline void store_tail(float* p, vec v, std::ptrdiff_t live) noexcept {
     float lanes[width];
     store(lanes, v);
-    std::memcpy(p, lanes, static_cast<std::size_t>(live) * sizeof(float));
+    std::memcpy(p, lanes, to_size(live) * sizeof(float));
 }
 
 /// One vector of an array of which `live` elements are left.

@@ -154,14 +154,13 @@ template <const expression::formula& F, int Which, std::size_t... I, std::size_t
     const float* const places[] = {from[K]...}; // which `to` cannot be an alias of
     for (std::ptrdiff_t i = 0; i < count; i += width) {
         vec v[expression::max_nodes];
-        (compute_node<F, Which, static_cast<std::size_t>(order.at[I])>(v, places, i, count - i), ...);
+        (compute_node<F, Which, to_size(order.at[I])>(v, places, i, count - i), ...);
         store_some(to + i, v[F.root(Which)], count - i);
     }
 }
 template <const expression::formula& F, int Which>
 void run_formula(const float* const* from, float* to, std::ptrdiff_t count) noexcept {
-    constexpr auto nodes = static_cast<std::size_t>(order_of(F, Which).count);
-    constexpr auto leaves =
-        static_cast<std::size_t>(F.inputs + (Which < 0 && F.attributes == 0 ? 0 : 2 + F.attributes));
+    constexpr auto nodes = to_size(order_of(F, Which).count);
+    constexpr auto leaves = to_size(F.inputs + (Which < 0 && F.attributes == 0 ? 0 : 2 + F.attributes));
     run_formula_nodes<F, Which>(from, to, count, std::make_index_sequence<nodes>{}, std::make_index_sequence<leaves>{});
 }

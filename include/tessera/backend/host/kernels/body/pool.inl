@@ -61,7 +61,7 @@ private:
 };
 
 [[nodiscard]] inline std::size_t elements_of_input(const pool_shape& s) noexcept {
-    return detail::size(s.planes) * detail::size(s.in_depth) * detail::size(s.in_height) * detail::size(s.in_width);
+    return to_size(s.planes) * to_size(s.in_depth) * to_size(s.in_height) * to_size(s.in_width);
 }
 
 [[gnu::always_inline]] inline void store_bytes(std::uint8_t* p, ivec v) noexcept {
@@ -76,12 +76,12 @@ private:
     if (live >= width) return store_bytes(p, v);
     std::uint8_t lanes[width];
     store_bytes(lanes, v);
-    std::memcpy(p, lanes, static_cast<std::size_t>(live));
+    std::memcpy(p, lanes, to_size(live));
 }
 [[gnu::always_inline]] inline ivec load_some_bytes(const std::uint8_t* p, std::ptrdiff_t live) noexcept {
     if (live >= width) return load_bytes(p);
     std::uint8_t lanes[width] = {};
-    std::memcpy(lanes, p, static_cast<std::size_t>(live));
+    std::memcpy(lanes, p, to_size(live));
     return load_bytes(lanes);
 }
 
@@ -150,7 +150,7 @@ inline void max_pool_backward_lanes(const float* dy, const std::uint8_t* winner,
                                     const pool_shape& s) noexcept {
     const std::ptrdiff_t lanes = Blocked ? block_samples : s.lanes;
     const bool tiles = halves(s) && 2 * s.out_height == s.in_height && 2 * s.out_width == s.in_width;
-    if (!tiles) std::memset(dx, 0, sizeof(float) * static_cast<std::size_t>(lanes) * elements_of_input(s));
+    if (!tiles) std::memset(dx, 0, sizeof(float) * to_size(lanes) * elements_of_input(s));
     for (window_walk at(s); at.more(); at.next()) {
         const std::ptrdiff_t from = at.out * lanes;
         float* const to = dx + at.first() * lanes;
