@@ -34,7 +34,7 @@ struct attention {
     bool causal;
     floats query, key, value, dy, y, maximum, sum, dq, dk, dv;
 
-    std::size_t elements(std::ptrdiff_t h) const { return static_cast<std::size_t>(samples * positions * h * width); }
+    std::size_t elements(std::ptrdiff_t h) const { return ts::to_size(samples * positions * h * width); }
 
     /// The groups [first, first + count).
     k::attention_shape shape(std::ptrdiff_t first, std::ptrdiff_t count) const {
@@ -121,22 +121,22 @@ int main(int count, char** text) {
                 .dv = {}};
     for (floats* const f : {&a.query, &a.dy, &a.y, &a.dq}) f->resize(a.elements(a.heads));
     for (floats* const f : {&a.key, &a.value, &a.dk, &a.dv}) f->resize(a.elements(a.groups));
-    for (floats* const f : {&a.maximum, &a.sum}) f->resize(static_cast<std::size_t>(a.samples * a.heads * a.positions));
+    for (floats* const f : {&a.maximum, &a.sum}) f->resize(ts::to_size(a.samples * a.heads * a.positions));
     if (!transfer(text[8], "rb", {&a.query, &a.key, &a.value, &a.dy})) {
         std::fprintf(stderr, "%s does not hold so many numbers\n", text[8]);
         return 1;
     }
     ts::workers team(threads);
-    std::vector<std::vector<char>> scratch(static_cast<std::size_t>(threads));
+    std::vector<std::vector<char>> scratch(ts::to_size(threads));
     for (auto& s : scratch)
         s.resize(std::max(k::attention_forward_scratch(a.shape(0, a.groups)),
                           k::attention_backward_scratch(a.shape(0, a.groups))));
     const auto part = [&](int device) { return a.groups * device / threads; };
     auto forward = [&](int device) {
-        a.forward(part(device), part(device + 1) - part(device), scratch[static_cast<std::size_t>(device)].data());
+        a.forward(part(device), part(device + 1) - part(device), scratch[ts::to_size(device)].data());
     };
     auto backward = [&](int device) {
-        a.backward(part(device), part(device + 1) - part(device), scratch[static_cast<std::size_t>(device)].data());
+        a.backward(part(device), part(device + 1) - part(device), scratch[ts::to_size(device)].data());
     };
 
     char line[16];

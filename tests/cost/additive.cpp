@@ -111,7 +111,7 @@ std::vector<index_t> edge_scratch(const ts::cost::tiling<0, 0, 0>& from, const t
     for (const ts::cost::tiled& t : to.each.items) {
         shards = std::max(shards, t.shards);
     }
-    return std::vector<index_t>(static_cast<std::size_t>(n + 2 * (shards + 1)));
+    return std::vector<index_t>(ts::to_size(n + 2 * (shards + 1)));
 }
 
 } // namespace

@@ -108,7 +108,7 @@ struct step {
         gradients = n.gradients;
         for (int op = 0; op < g.view().op_count && slots.empty(); ++op) {
             if (g.view().ops[op].attributes.kind == ts::op_kind::token_slots) {
-                slots = n.labels[static_cast<std::size_t>(g.view().ops[op].output)];
+                slots = n.labels[ts::to_size(g.view().ops[op].output)];
             }
         }
     }
@@ -158,7 +158,7 @@ TEST_CASE("as many slots as tokens are the masks with a capacity of all tokens: 
     REQUIRE(a.slots.size() == 3 * experts * tokens);
     std::vector<int> times(3 * (tokens + 1), 0);
     for (std::size_t i = 0; i < a.slots.size(); ++i) {
-        ++times[i / (experts * tokens) * (tokens + 1) + static_cast<std::size_t>(a.slots[i])];
+        ++times[i / (experts * tokens) * (tokens + 1) + ts::to_size(a.slots[i])];
     }
     for (std::size_t n = 0; n < 3; ++n) {
         CHECK(times[n * (tokens + 1)] == experts * tokens - 2 * tokens); // empty
@@ -181,7 +181,7 @@ std::vector<std::int32_t> slots_of(const std::vector<std::vector<double>>& gates
     for (const std::vector<double>& row : gates) {
         numbers.insert(numbers.end(), row.begin(), row.end());
     }
-    std::vector<std::int32_t> table(static_cast<std::size_t>(x[2] * slots), -1);
+    std::vector<std::int32_t> table(ts::to_size(x[2] * slots), -1);
     ts::compute_call call;
     call.d = &d;
     call.attributes = a;
@@ -303,7 +303,7 @@ TEST_CASE("a bias that enters the choice alone falls where an expert has more th
     std::vector<double> loads(experts, 0); // of the last 200 steps, for tokens go back and forth
     for (int i = 0; i < 800; ++i) {
         n.train_step(run, update);
-        const std::vector<std::int32_t>& filled = n.labels[static_cast<std::size_t>(table)];
+        const std::vector<std::int32_t>& filled = n.labels[ts::to_size(table)];
         for (std::size_t k = 0; k < filled.size() && i >= 600; ++k) {
             loads[k / tokens] += filled[k] > 0 ? 1.0 / 200 : 0;
         }
@@ -320,7 +320,7 @@ bool splits(const ts::graph& g, const ts::strategy& s, ts::op_kind kind, ts::loo
     bool any = false;
     for (int op = 0; op < g.view().op_count; ++op) {
         if (g.view().ops[op].attributes.kind == kind) {
-            any = any || s.ops[static_cast<std::size_t>(op)].degree[g.view().describe(op).find_loop(name)] > 1;
+            any = any || s.ops[ts::to_size(op)].degree[g.view().describe(op).find_loop(name)] > 1;
         }
     }
     return any;

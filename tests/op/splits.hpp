@@ -101,7 +101,7 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
         tile result{ts::whole(d.operands[write].extents), {}, {}};
         result.numbers.assign(split.value[ts::to_size(write)].numbers.size(),
                               largest ? -std::numeric_limits<double>::infinity() : 0.0);
-        result.integers.assign(split.value[at(write)].integers.size(), 0);
+        result.integers.assign(split.value[ts::to_size(write)].integers.size(), 0);
         for (const shard_of_op& s : shards) {
             if (!counts(d, s, d.nests[k].loops)) {
                 continue;
@@ -118,18 +118,18 @@ inline double check_forward(const op_instance& whole, op_instance& split, const 
                     call.value[o] = op_instance::view(tiles[ts::to_size(o)]);
                 }
             }
-            tiles[at(write)].numbers.assign(tiles[at(write)].numbers.size(), std::nan(""));
-            tiles[at(write)].integers.assign(tiles[at(write)].integers.size(), -1);
+            tiles[ts::to_size(write)].numbers.assign(tiles[ts::to_size(write)].numbers.size(), std::nan(""));
+            tiles[ts::to_size(write)].integers.assign(tiles[ts::to_size(write)].integers.size(), -1);
             ts::reference::compute<double>(call);
-            combine(result, tiles[at(write)], largest);
+            combine(result, tiles[ts::to_size(write)], largest);
             if (write == d.output()) {
-                own[static_cast<std::size_t>(&s - shards.data())] = tiles[at(write)];
+                own[ts::to_size(&s - shards.data())] = tiles[ts::to_size(write)];
             }
         }
-        split.value[at(write)].numbers = result.numbers;
-        split.value[at(write)].integers = result.integers;
-        CHECK(result.integers == whole.value[at(write)].integers);
-        most = std::max(most, check_equal(result.numbers, whole.value[at(write)].numbers));
+        split.value[ts::to_size(write)].numbers = result.numbers;
+        split.value[ts::to_size(write)].integers = result.integers;
+        CHECK(result.integers == whole.value[ts::to_size(write)].integers);
+        most = std::max(most, check_equal(result.numbers, whole.value[ts::to_size(write)].numbers));
     }
     return most;
 }
@@ -160,10 +160,10 @@ inline double check_backward(const op_instance& whole, op_instance& split, const
                 for (int i = 0; i < d.operands.size(); ++i) {
                     const ts::box region = ts::region(d, i, s.ranges);
                     if (ts::has(d.operands[o].gradient_reads, i)) {
-                        const tile& made = own[static_cast<std::size_t>(&s - shards.data())];
+                        const tile& made = own[ts::to_size(&s - shards.data())];
                         const bool is_own = i == d.output() && !made.numbers.empty();
-                        values[at(i)] = is_own ? made : part_of(split.value[at(i)], region);
-                        call.value[i] = op_instance::view(values[at(i)]);
+                        values[ts::to_size(i)] = is_own ? made : part_of(split.value[ts::to_size(i)], region);
+                        call.value[i] = op_instance::view(values[ts::to_size(i)]);
                     }
                     const bool loss = i == d.output() && whole.is_loss();
                     if (!loss && d.operands[i].type != ts::element::i32) {

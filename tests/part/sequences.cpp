@@ -65,7 +65,7 @@ TEST_CASE("attention is one operator, unless its weights are asked for") {
     std::vector<ts::shape> products;
     for (const ts::op_node& op : parts.ops) {
         if (op.attributes.kind == ts::op_kind::matmul) {
-            products.push_back(parts.tensors[static_cast<std::size_t>(op.output)].extents);
+            products.push_back(parts.tensors[ts::to_size(op.output)].extents);
         }
     }
     CHECK(products == std::vector<ts::shape>{make_shape(2, 2, 4, 4), make_shape(2, 4, 6)});

@@ -288,7 +288,7 @@ struct tester {
                 CAPTURE(o);
                 const bool is_double = c.d->operands[o].type == ts::element::f64;
                 if (ts::has(written, o) && c.d->operands[o].type == ts::element::i32) {
-                    const std::vector<std::int32_t>& expected = values[at(o)].integers;
+                    const std::vector<std::int32_t>& expected = values[ts::to_size(o)].integers;
                     REQUIRE(p.value[o].size() == expected.size() * sizeof(std::int32_t));
                     CHECK(std::memcmp(p.value[o].data(), expected.data(), p.value[o].size()) == 0);
                 } else if (ts::has(written, o) && !ts::has(k.unused, o)) {

@@ -28,8 +28,8 @@ private:
         index_t all = 0;
         for (int o = 0; o < d.operands.size(); ++o) {
             const operand& x = d.operands[o];
-            const bool own = x.kind == operand_kind::parameter &&
-                             first_user_[static_cast<std::size_t>(g.ops[op].parameters[x.slot])] == op;
+            const bool own =
+                x.kind == operand_kind::parameter && first_user_[to_size(g.ops[op].parameters[x.slot])] == op;
             const index_t copies = own ? 2 + states_ : x.kind == operand_kind::output && !d.facts.view && keeps ? 1 : 0;
             all += copies == 0 ? 0 : copies * elements(o) * bytes_of(x.type);
         }

@@ -48,7 +48,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     std::vector<int> updates;
     for (int i = first; i < first + leader.params().slices; ++i) {
         updates.push_back(static_cast<int>(all.size()));
-        add_slice(tiles, tasks[at(i)], i, scatter, all);
+        add_slice(tiles, tasks[to_size(i)], i, scatter, all);
     }
     all.emplace_back(); // of copies on several devices: one device has one copy of a region at most
     all.back().what = collectives_.half(writers, bytes);
@@ -69,7 +69,7 @@ TESSERA_INLINE void task_activities::add_slice(const std::vector<tile>& tiles, c
     } else {
         c.reads = t.reads;
         for (int r : t.reads) {
-            const tile& x = tiles[at(r)];
+            const tile& x = tiles[to_size(r)];
             if (x.device != t.device) {
                 wires_.send(x.device, t.device, tile_bytes(x, t));
             }
@@ -81,7 +81,7 @@ TESSERA_INLINE void task_activities::add_slice(const std::vector<tile>& tiles, c
 
 TESSERA_INLINE task_activities::message task_activities::message_at(const std::vector<tile>& tiles,
                                                                     const std::vector<task>& tasks, int first) {
-    const task& leader = tasks[at(first)];
+    const task& leader = tasks[to_size(first)];
     message m;
     m.first = first;
     int last = first;
@@ -94,14 +94,14 @@ TESSERA_INLINE task_activities::message task_activities::message_at(const std::v
     const bool gathers = leader.kind() == task_kind::gather;     // all-gather of one parameter's slices
     const bool decodes = leader.kind() == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         m.bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : m.bytes) + slice_bytes(tiles, t);
-        const bool again = i > first && tasks[at(i - 1)].reads == t.reads;
+        const bool again = i > first && tasks[to_size(i - 1)].reads == t.reads;
         for (int r : t.reads) {
-            const bool travels = tiles[at(r)].kind != tile_kind::scalar;
-            m.sums = m.sums || (travels && tiles[at(r)].device != t.device);
+            const bool travels = tiles[to_size(r)].kind != tile_kind::scalar;
+            m.sums = m.sums || (travels && tiles[to_size(r)].device != t.device);
             if (travels) {
-                add_member(m.members, tiles[at(r)].device);
+                add_member(m.members, tiles[to_size(r)].device);
             }
             if (!again) {
                 m.reads.push_back(r);
@@ -109,9 +109,9 @@ TESSERA_INLINE task_activities::message task_activities::message_at(const std::v
         }
         const bool same = i > first && tasks[to_size(i - 1)].writes == t.writes;
         for (int w : t.writes) {
-            m.shares = m.shares || tiles[at(w)].device != t.device;
-            add_member(m.members, tiles[at(w)].device);
-            const bool persistent = is_persistent(tiles[at(w)].kind);
+            m.shares = m.shares || tiles[to_size(w)].device != t.device;
+            add_member(m.members, tiles[to_size(w)].device);
+            const bool persistent = is_persistent(tiles[to_size(w)].kind);
             if (!same) {
                 (persistent ? m.overwrites : m.writes).push_back(w);
             }
@@ -129,7 +129,7 @@ TESSERA_INLINE int task_activities::add_collective(task_activity c, const messag
     c.count = m.count;
     c.in_order = true;
     for (const int member : m.members) {
-        follow(last_of_[at(member)].collective, c, number);
+        follow(last_of_[to_size(member)].collective, c, number);
     }
     std::sort(c.predecessors.begin(), c.predecessors.end());
     c.predecessors.erase(std::unique(c.predecessors.begin(), c.predecessors.end()), c.predecessors.end());
@@ -150,7 +150,7 @@ TESSERA_INLINE task_activity task_activities::own_work(const std::vector<tile>& 
         c.reads = t.reads;
     }
     for (int r : t.reads) { // norms
-        const tile& x = tiles[at(r)];
+        const tile& x = tiles[to_size(r)];
         if (x.kind == tile_kind::scalar && x.device != t.device) {
             wires_.send(x.device, t.device, tile_bytes(x, t));
         }
@@ -158,7 +158,7 @@ TESSERA_INLINE task_activity task_activities::own_work(const std::vector<tile>& 
     wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
     if (!shares) { // then what it writes is its own
         for (int w : t.writes) {
-            (is_persistent(tiles[at(w)].kind) ? c.overwrites : c.writes).push_back(w);
+            (is_persistent(tiles[to_size(w)].kind) ? c.overwrites : c.writes).push_back(w);
         }
     }
     return c;
@@ -175,7 +175,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
     task_activity gather;
     gather.writes = m.writes;
     gather.overwrites = m.overwrites;
-    if (tasks[at(first)].kind() == task_kind::gather && m.members.size() > 1) {
+    if (tasks[to_size(first)].kind() == task_kind::gather && m.members.size() > 1) {
         gather.reads = m.reads;
         add_collective(std::move(gather), m, all);
         return last;
@@ -187,7 +187,7 @@ TESSERA_INLINE int task_activities::add_message(const std::vector<tile>& tiles, 
         before = add_collective(std::move(scatter), m, all);
     }
     for (int i = first; i <= last; ++i) {
-        const task& t = tasks[at(i)];
+        const task& t = tasks[to_size(i)];
         if (t.kind() != task_kind::update && m.sums && m.shares) {
             continue; // sums on its way
         }
@@ -238,7 +238,7 @@ TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pushe
                                                                                      const task& t) {
     std::vector<device_tiles> pushed;
     for (int r : t.reads) {
-        const tile& x = tiles[at(r)];
+        const tile& x = tiles[to_size(r)];
         if (x.device == t.device) {
             continue;
         }
@@ -256,7 +256,7 @@ TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pulle
                                                                                        const task& t) {
     std::vector<device_tiles> pulled;
     for (int w : t.writes) {
-        const int device = tiles[at(w)].device;
+        const int device = tiles[to_size(w)].device;
         std::size_t k = 0;
         while (k < pulled.size() && pulled[k].first != device) {
             ++k;
@@ -295,7 +295,7 @@ TESSERA_INLINE int task_activities::add_served(const std::vector<tile>& tiles, c
                        add_hops(c, from, t.device, bytes, sent(last_of_[to_size(from)].push), all, own.predecessors));
     };
     for (int r : t.reads) {
-        if (tiles[at(r)].device == t.device) {
+        if (tiles[to_size(r)].device == t.device) {
             own.reads.push_back(r);
         }
     }

@@ -22,8 +22,6 @@ namespace k = tessera::host::kernels;
 using floats = std::vector<float>;
 using doubles = std::vector<double>;
 
-std::size_t size(std::ptrdiff_t n) { return static_cast<std::size_t>(n); }
-
 /// Runs `check` once for each instruction set up to the machine's.
 template <class Check>
 void on_every_instruction_set(Check check) {
@@ -49,24 +47,24 @@ struct problem {
         return (of_query ? heads() : s.groups) * (of_value ? s.value_width : s.width) + gap;
     }
     std::size_t at(bool of_query, bool of_value, std::ptrdiff_t n, std::ptrdiff_t h, std::ptrdiff_t t, int i) const {
-        return size((n * (of_query ? s.queries : s.keys) + t) * row(of_query, of_value) +
-                    h * (of_value ? s.value_width : s.width) + i);
+        return tessera::to_size((n * (of_query ? s.queries : s.keys) + t) * row(of_query, of_value) +
+                                h * (of_value ? s.value_width : s.width) + i);
     }
     std::size_t elements(bool of_query, bool of_value) const {
-        return size(s.samples * (of_query ? s.queries : s.keys) * row(of_query, of_value));
+        return tessera::to_size(s.samples * (of_query ? s.queries : s.keys) * row(of_query, of_value));
     }
-    std::size_t rows() const { return size(s.samples * heads() * s.queries); }
+    std::size_t rows() const { return tessera::to_size(s.samples * heads() * s.queries); }
     std::size_t row_at(std::ptrdiff_t n, std::ptrdiff_t h, std::ptrdiff_t t) const {
-        return size((n * heads() + h) * s.queries + t);
+        return tessera::to_size((n * heads() + h) * s.queries + t);
     }
     std::ptrdiff_t bias_head() const { return s.queries + s.keys - 1 + 63; }
     std::size_t bias_at(std::ptrdiff_t h, std::ptrdiff_t t, std::ptrdiff_t key) const {
-        return size(h * bias_head() + s.keys - 1 + t - key);
+        return tessera::to_size(h * bias_head() + s.keys - 1 + t - key);
     }
     bool sees(std::ptrdiff_t n, std::ptrdiff_t t, std::ptrdiff_t key) const {
         const std::ptrdiff_t apart = t + s.keys - s.queries - key;
         return !(s.causal && apart < 0) && !(s.window > 0 && std::abs(apart) >= s.window) &&
-               !(!lengths.empty() && key >= lengths[size(n)]);
+               !(!lengths.empty() && key >= lengths[tessera::to_size(n)]);
     }
 };
 
@@ -111,7 +109,7 @@ problem random_problem(unsigned seed) {
     p.keys = random_floats(p.elements(false, false), engine, 3);
     p.value = random_floats(p.elements(false, true), engine);
     p.dy = random_floats(p.elements(true, true), engine);
-    if (one_in(3)) p.bias = random_floats(size(p.heads() * p.bias_head()), engine, 2);
+    if (one_in(3)) p.bias = random_floats(tessera::to_size(p.heads() * p.bias_head()), engine, 2);
     if (one_in(3))
         for (std::ptrdiff_t n = 0; n < s.samples; ++n)
             p.lengths.push_back(one_in(4) ? 0 : draw(1, static_cast<int>(s.keys) + 1));
@@ -131,9 +129,9 @@ struct plain_row {
 plain_row row_of(const problem& p, std::ptrdiff_t n, std::ptrdiff_t h, std::ptrdiff_t t) {
     const k::attention_shape& s = p.s;
     plain_row r;
-    r.score.resize(size(s.keys));
-    r.weight.resize(size(s.keys));
-    r.bent.assign(size(s.keys), 1);
+    r.score.resize(tessera::to_size(s.keys));
+    r.weight.resize(tessera::to_size(s.keys));
+    r.bent.assign(tessera::to_size(s.keys), 1);
     bool nan = false;
     for (std::ptrdiff_t key = 0; key < s.keys; ++key) {
         if (!p.sees(n, t, key)) continue;
@@ -145,18 +143,19 @@ plain_row row_of(const problem& p, std::ptrdiff_t n, std::ptrdiff_t h, std::ptrd
         if (s.cap > 0) {
             const double bent = std::tanh(x / static_cast<double>(s.cap));
             x = static_cast<double>(s.cap) * bent;
-            r.bent[size(key)] = 1 - bent * bent;
+            r.bent[tessera::to_size(key)] = 1 - bent * bent;
         }
         if (!p.bias.empty()) x += static_cast<double>(p.bias[p.bias_at(h, t, key)]);
-        r.score[size(key)] = x;
+        r.score[tessera::to_size(key)] = x;
         nan = nan || std::isnan(x);
         r.maximum = std::max(r.maximum, x);
     }
     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
-        if (p.sees(n, t, key)) r.sum += r.weight[size(key)] = std::exp(r.score[size(key)] - r.maximum);
+        if (p.sees(n, t, key))
+            r.sum += r.weight[tessera::to_size(key)] = std::exp(r.score[tessera::to_size(key)] - r.maximum);
     if (nan) r.maximum = r.sum = NAN;
     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
-        if (p.sees(n, t, key)) r.weight[size(key)] /= r.sum;
+        if (p.sees(n, t, key)) r.weight[tessera::to_size(key)] /= r.sum;
     return r;
 }
 
@@ -190,7 +189,7 @@ numbers plain(const problem& p, const rectangle& part) {
                     double sum = 0;
                     for (std::ptrdiff_t key = 0; key < s.keys; ++key)
                         if (p.sees(n, t, key) && kept(key) > 0)
-                            sum += r.weight[size(key)] * kept(key) *
+                            sum += r.weight[tessera::to_size(key)] * kept(key) *
                                    static_cast<double>(p.value[p.at(false, true, n, g, key, i)]);
                     o.y[p.at(true, true, n, h, t, i)] = sum;
                     dot += sum * static_cast<double>(p.dy[p.at(true, true, n, h, t, i)]);
@@ -204,11 +203,11 @@ numbers plain(const problem& p, const rectangle& part) {
                     for (int i = 0; i < s.value_width && kept(key) > 0; ++i) {
                         const auto slope = static_cast<double>(p.dy[p.at(true, true, n, h, t, i)]);
                         d += slope * static_cast<double>(p.value[p.at(false, true, n, g, key, i)]);
-                        o.dv[p.at(false, true, n, g, key, i)] += r.weight[size(key)] * kept(key) * slope;
+                        o.dv[p.at(false, true, n, g, key, i)] += r.weight[tessera::to_size(key)] * kept(key) * slope;
                     }
-                    const double ds = r.weight[size(key)] * (d * kept(key) - dot);
+                    const double ds = r.weight[tessera::to_size(key)] * (d * kept(key) - dot);
                     if (!p.bias.empty()) o.dbias[p.bias_at(h, t, key)] += ds;
-                    const double scaled = ds * r.bent[size(key)] * static_cast<double>(s.scale);
+                    const double scaled = ds * r.bent[tessera::to_size(key)] * static_cast<double>(s.scale);
                     for (int i = 0; i < s.width; ++i) {
                         o.dq[p.at(true, false, n, h, t, i)] +=
                             scaled * static_cast<double>(p.keys[p.at(false, false, n, g, key, i)]);
@@ -442,7 +441,7 @@ TEST_CASE("a part of attention writes its own rectangle and nothing else") {
             for (std::ptrdiff_t n = 0; n < p.s.samples; ++n)
                 for (std::ptrdiff_t t = 0; t < p.s.queries; ++t)
                     for (std::ptrdiff_t i = 0; i < p.row(true, true); ++i) {
-                        const std::size_t at = size((n * p.s.queries + t) * p.row(true, true) + i);
+                        const std::size_t at = tessera::to_size((n * p.s.queries + t) * p.row(true, true) + i);
                         const std::ptrdiff_t h = i / p.s.value_width;
                         const bool inside =
                             t >= r.query[0] && t < r.query[1] && h < p.heads() && h >= r.group[0] * p.s.group_heads;
@@ -454,7 +453,7 @@ TEST_CASE("a part of attention writes its own rectangle and nothing else") {
             for (std::ptrdiff_t n = 0; n < p.s.samples; ++n)
                 for (std::ptrdiff_t t = 0; t < p.s.keys; ++t)
                     for (std::ptrdiff_t i = 0; i < p.row(false, false); ++i) {
-                        const std::size_t at = size((n * p.s.keys + t) * p.row(false, false) + i);
+                        const std::size_t at = tessera::to_size((n * p.s.keys + t) * p.row(false, false) + i);
                         const std::ptrdiff_t g = i / p.s.width;
                         if (g < p.s.groups && g >= r.group[0])
                             CHECK(std::abs(static_cast<double>(given.dk[at]) - part.dk[at]) < 1e-3);
@@ -523,7 +522,7 @@ TEST_CASE("what is not finite reaches the rows alone that see it") {
 TEST_CASE("rows of attention without keys are zero") {
     on_every_instruction_set([] {
         problem p = random_problem(4);
-        p.lengths.assign(size(p.s.samples), 0);
+        p.lengths.assign(tessera::to_size(p.s.samples), 0);
         results found(p, 7);
         forward(p, whole(p), k::attention_step::all, found);
         found.dbias.assign(found.dbias.size(), 0);

@@ -19,8 +19,6 @@ using test_support::planned;
 using ts::index_t;
 using ts::task_kind;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 /// Eight blocks of which each operator's output is as large as the next one's, and outweighs the parameters.
 constexpr int blocks = 8;
 constexpr int length = 4; ///< operators of a block
@@ -37,7 +35,7 @@ struct tower
 ts::strategy every(const ts::graph_view& g, int k, int devices = 1) {
     ts::strategy s = test_support::data_parallel(g, devices);
     for (int op = 0; op < blocks * length; ++op) {
-        s.ops[at(op)].recompute = (op + 1) % (k * length) != 0;
+        s.ops[ts::to_size(op)].recompute = (op + 1) % (k * length) != 0;
     }
     return s;
 }
@@ -84,7 +82,7 @@ TEST_CASE("a block is made again when backward has come to it, what the block's 
     const ts::graph_view g = network.view();
     for (const int devices : {1, 2}) {
         const ts::plan p = planned(g, every(g, 1, devices), devices);
-        std::vector<int> again(at(g.op_count), 0);
+        std::vector<int> again(ts::to_size(g.op_count), 0);
         int reached = g.op_count; // the operator that went backward last
         for (const ts::task& t : p.tasks) {
             if (t.kind() != task_kind::compute || t.device != 0) {
@@ -92,7 +90,7 @@ TEST_CASE("a block is made again when backward has come to it, what the block's 
             }
             if (t.what == ts::pass::recompute) {
                 CHECK(reached <= (t.op / length + 1) * length); // all blocks behind it are done
-                ++again[at(t.op)];
+                ++again[ts::to_size(t.op)];
             } else if (is_backward(t.what)) {
                 reached = std::min(reached, t.op);
             }
@@ -100,7 +98,7 @@ TEST_CASE("a block is made again when backward has come to it, what the block's 
         for (int op = 0; op < g.op_count; ++op) {
             CAPTURE(op);
             // The last tanh is kept, and nothing reads the product before it.
-            CHECK(again[at(op)] == (op < blocks * length && op % length < 2 ? 1 : 0));
+            CHECK(again[ts::to_size(op)] == (op < blocks * length && op % length < 2 ? 1 : 0));
         }
     }
 }
@@ -111,7 +109,7 @@ TEST_CASE("an operator by itself is made again from what is kept, just before it
     for (int op = 0; op < blocks * length; ++op) {
         CAPTURE(op);
         ts::strategy s(g);
-        s.ops[at(op)].recompute = true;
+        s.ops[ts::to_size(op)].recompute = true;
         const ts::plan p = planned(g, s, 1);
         const auto again = computed(p, ts::pass::recompute);
         const bool read = op % 2 == 1; // of a product nobody reads the output backward
@@ -121,7 +119,7 @@ TEST_CASE("an operator by itself is made again from what is kept, just before it
         }
         CHECK(again[0]->op == op);
         const std::vector<int>& order = p.order[0];
-        const ts::task& next = p.tasks[at(order[at(again[0]->position + 1)])];
+        const ts::task& next = p.tasks[ts::to_size(order[ts::to_size(again[0]->position + 1)])];
         CHECK(is_backward(next.what));
         CHECK(next.op == std::min(op + 1, g.op_count - 1));
         const auto written = again[0]->writes[0];
@@ -158,7 +156,7 @@ TEST_CASE("a loss is never made again, and what an operator renames is with it")
     const ts::graph_view g = network.view();
     ts::strategy s(g);
     for (int op = 0; op < g.op_count; ++op) {
-        s.ops[at(op)].recompute = !g.is_loss(op) && !g.facts(op).view;
+        s.ops[ts::to_size(op)].recompute = !g.is_loss(op) && !g.facts(op).view;
     }
     const ts::plan p = planned(g, s, 1);
     int views = 0;
@@ -168,7 +166,7 @@ TEST_CASE("a loss is never made again, and what an operator renames is with it")
             continue;
         }
         for (const int r : t.reads) { // nothing reads the first time's
-            const ts::tile& x = p.tiles[at(p.root(r))];
+            const ts::tile& x = p.tiles[ts::to_size(p.root(r))];
             if (x.kind == ts::tile_kind::activation && g.tensors[x.tensor].producer >= 0) {
                 const ts::task* by = nullptr;
                 for (const ts::task& w : p.tasks) {
@@ -176,7 +174,7 @@ TEST_CASE("a loss is never made again, and what an operator renames is with it")
                 }
                 REQUIRE(by != nullptr);
                 CHECK(by->what == ts::pass::recompute);
-                views += p.tiles[at(r)].alias >= 0 ? 1 : 0;
+                views += p.tiles[ts::to_size(r)].alias >= 0 ? 1 : 0;
             }
         }
     }
@@ -198,21 +196,22 @@ TEST_CASE("the verifier takes what is made again for the shard's own, with its s
     };
     std::vector<int> again;
     for (int i = 0; i < static_cast<int>(good.tasks.size()); ++i) {
-        if (good.tasks[at(i)].kind() == task_kind::compute && good.tasks[at(i)].what == ts::pass::recompute) {
+        if (good.tasks[ts::to_size(i)].kind() == task_kind::compute &&
+            good.tasks[ts::to_size(i)].what == ts::pass::recompute) {
             again.push_back(i);
         }
     }
     REQUIRE(again.size() > 4);
     // Two shards exchange their names: all is there once, but not where it was.
     CHECK(contains(refused([&](ts::plan& p) {
-                       ts::task& a = p.tasks[at(again[0])];
-                       ts::task& b = p.tasks[at(again[1])];
+                       ts::task& a = p.tasks[ts::to_size(again[0])];
+                       ts::task& b = p.tasks[ts::to_size(again[1])];
                        REQUIRE(a.op == b.op);
                        std::swap(a.shard_number, b.shard_number);
                    }),
                    "computes again what it has not computed"));
     // A shard is left out.
-    CHECK(contains(refused([&](ts::plan& p) { p.tasks[at(again[0])].what = ts::pass::forward; }), "elements"));
+    CHECK(contains(refused([&](ts::plan& p) { p.tasks[ts::to_size(again[0])].what = ts::pass::forward; }), "elements"));
 }
 
 TEST_CASE("random choices in random pipelines are sound") {

@@ -38,7 +38,7 @@ ts::strategy expert_parallel(const ts::graph_view& g, int devices) {
     for (int op = 0; op < g.op_count; ++op) {
         const op_kind kind = g.ops[op].attributes.kind;
         if (kind == op_kind::routed_linear || kind == op_kind::relu) {
-            ts::configuration& c = s.ops[static_cast<std::size_t>(op)];
+            ts::configuration& c = s.ops[ts::to_size(op)];
             c.degree[0] = 1;
             c.degree[g.describe(op).find_loop(kind == op_kind::relu ? loop_name::position : loop_name::expert)] =
                 devices;
@@ -52,7 +52,7 @@ ts::index_t copied(const ts::plan& p, int tensor) {
     ts::index_t bytes = 0;
     for (const ts::task& t : p.tasks) {
         for (const ts::copy_segment& s : t.copy().segments) {
-            const ts::tile& from = p.tiles[static_cast<std::size_t>(s.source)];
+            const ts::tile& from = p.tiles[ts::to_size(s.source)];
             const bool moves = from.device >= 0 && from.device != t.device && from.tensor == tensor &&
                                (from.kind == ts::tile_kind::activation || from.kind == ts::tile_kind::gradient);
             bytes += moves ? s.region.volume() * ts::bytes_of(from.type) : 0;
@@ -101,7 +101,7 @@ TEST_CASE("where what experts made is combined by experts, partial sums move in 
     const ts::graph g = ts::describe<network>(batch);
     const int combine = op_of(g.view(), op_kind::combine_tokens);
     ts::strategy s = expert_parallel(g.view(), 2);
-    ts::configuration& c = s.ops[static_cast<std::size_t>(combine)];
+    ts::configuration& c = s.ops[ts::to_size(combine)];
     c.degree[0] = 1;
     c.degree[g.view().describe(combine).find_loop(loop_name::expert)] = 2;
     const ts::plan plan = planned(g.view(), s, 2);

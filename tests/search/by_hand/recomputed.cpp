@@ -36,7 +36,7 @@ ts::strategy with(const ts::graph_view& g, ts::strategy s, const recompute_rule&
 std::set<std::string> recomputed(const ts::graph_view& g, const ts::strategy& s) {
     std::set<std::string> all;
     for (int op = 0; op < g.op_count; ++op) {
-        if (s.ops[static_cast<std::size_t>(op)].recompute) {
+        if (s.ops[ts::to_size(op)].recompute) {
             const std::string path = ts::path_of(g, op);
             all.insert(path.substr(0, path.find('.')));
         }
@@ -93,7 +93,7 @@ TEST_CASE("as a type a rule is what it is as a value, and layers are those that 
     static_assert(!typed<ts::recomputes_blocks<>>::configurations().ops[3].recompute);
     ts::strategy named(g);
     for (int op = 0; op < 16; op += 4) {
-        named.ops[static_cast<std::size_t>(op + 1)].recompute = true;
+        named.ops[ts::to_size(op + 1)].recompute = true;
     }
     CHECK(same(typed<ts::recomputes<ts::gelu>>::view(), named));
     CHECK(same(typed<ts::on<ts::gelu, ts::recompute>>::view(), named));

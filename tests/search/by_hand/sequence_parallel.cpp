@@ -46,20 +46,20 @@ crossings crossings_of(const ts::plan& p, ts::tile_kind of) {
     std::map<int, std::set<int>> seen;
     crossings all;
     for (const ts::task& t : p.tasks) {
-        if (t.kind() != ts::task_kind::copy || p.tiles[static_cast<std::size_t>(t.writes[0])].kind != of) {
+        if (t.kind() != ts::task_kind::copy || p.tiles[ts::to_size(t.writes[0])].kind != of) {
             continue;
         }
-        const ts::tile& to = p.tiles[static_cast<std::size_t>(t.writes[0])];
+        const ts::tile& to = p.tiles[ts::to_size(t.writes[0])];
         index_t numbers = 0;
         for (const ts::copy_segment& s : t.copy().segments) {
-            const ts::tile& from = p.tiles[static_cast<std::size_t>(s.source)];
+            const ts::tile& from = p.tiles[ts::to_size(s.source)];
             numbers += from.device >= 0 && from.device != to.device ? s.region.volume() : 0;
         }
         if (numbers == 0) {
             continue;
         }
         for (const ts::copy_segment& s : t.copy().segments) {
-            const ts::tile& from = p.tiles[static_cast<std::size_t>(s.source)];
+            const ts::tile& from = p.tiles[ts::to_size(s.source)];
             if (seen[to.tensor].insert(s.source).second) {
                 pieces[to.tensor].first.push_back({from.region, from.device, std::max(from.summand, 0)});
             }
@@ -129,7 +129,7 @@ index_t kept_between(const ts::graph_view& g, const ts::plan& p, int device, int
             t.op < last && is_between_products(g.ops[t.op]) &&
             g.tensors[g.ops[t.op].output].extents.rank == 3) { // not attention's own dropout
             for (const int w : t.writes) {
-                const ts::tile& x = p.tiles[static_cast<std::size_t>(w)];
+                const ts::tile& x = p.tiles[ts::to_size(w)];
                 bytes += x.kind == ts::tile_kind::activation ? x.elements * ts::bytes_of(x.type) : 0;
             }
         }
@@ -212,8 +212,8 @@ TEST_CASE("megatron-sp: beside activations, only parameters of norms and of posi
         index_t statistics = 0; // of the loss, whose words are divided
         for (const ts::task& t : p.tasks) {
             for (const ts::copy_segment& c : t.copy().segments) {
-                const ts::tile& to = p.tiles[static_cast<std::size_t>(t.writes[0])];
-                const ts::tile& from = p.tiles[static_cast<std::size_t>(c.source)];
+                const ts::tile& to = p.tiles[ts::to_size(t.writes[0])];
+                const ts::tile& from = p.tiles[ts::to_size(c.source)];
                 statistics += to.kind == ts::tile_kind::intermediate && from.device != to.device
                                   ? c.region.volume() * ts::bytes_of(to.type)
                                   : 0;
@@ -296,7 +296,7 @@ TEST_CASE("shared sequences: the zoo's networks keep the rules, and their plans 
                 for (int op = 0; op < g.op_count; ++op) {
                     const int l = search::detail::heads_loop(g.describe(op));
                     heads = heads || l >= 0;
-                    CHECK((l < 0 || s.ops[static_cast<std::size_t>(op)].degree[l] == share));
+                    CHECK((l < 0 || s.ops[ts::to_size(op)].degree[l] == share));
                 }
                 transformers += heads && share > 1 ? 1 : 0;
             }
@@ -374,10 +374,10 @@ TEST_CASE("a plan whose first sums miss a part, take one twice or are read besid
     const ts::graph network = described<small_gpt>();
     const ts::graph_view g = network.view();
     const ts::plan sound = ts::lower(g, search::megatron_sp(g, 1, 4).view(), 4);
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
     const auto is_sum = [&](const ts::task& t) {
-        return t.kind() == ts::task_kind::copy && sound.tiles[at(t.writes[0])].kind == ts::tile_kind::gradient &&
-               sound.tiles[at(t.writes[0])].summand >= 0;
+        return t.kind() == ts::task_kind::copy &&
+               sound.tiles[ts::to_size(t.writes[0])].kind == ts::tile_kind::gradient &&
+               sound.tiles[ts::to_size(t.writes[0])].summand >= 0;
     };
     std::size_t sum = 0;
     while (!is_sum(sound.tasks[sum])) {
@@ -404,7 +404,7 @@ TEST_CASE("a plan whose first sums miss a part, take one twice or are read besid
               p.tasks[sum].mutable_copy().segments[2].source = p.tasks[sum].copy().segments[1].source;
               p.tasks[sum].reads[2] = p.tasks[sum].reads[1];
           }) != "accepted");
-    CHECK(refused([&](ts::plan& p) { p.tiles[at(made)].summand += 1; }) != "accepted");
+    CHECK(refused([&](ts::plan& p) { p.tiles[ts::to_size(made)].summand += 1; }) != "accepted");
     CHECK(refused([&](ts::plan& p) { // a part in the place of the sum
               const int part = p.tasks[sum].reads[0];
               for (ts::copy_segment& s : p.tasks[reader].mutable_copy().segments) {

@@ -71,7 +71,7 @@ TEST_CASE("a chain's choice takes the least time of all choices within the limit
         index_t stored = 0, time = 0, peak = 0;
         int place = 0;
         for (const int p : best.parts) {
-            const chain_part& x = parts[static_cast<std::size_t>(p)];
+            const chain_part& x = parts[ts::to_size(p)];
             CHECK(x.first == place);
             peak = std::max(peak, stored + x.alive);
             stored += x.stored;

@@ -106,10 +106,10 @@ TEST_CASE("the chain of a network covers it, and its losses are kept") {
     CHECK(c.first.back() == g.op_count);
     CHECK(c.places() >= 12); // two sums in each of six blocks
     for (std::size_t i = 0; i < c.parts.size(); ++i) {
-        const auto first = static_cast<std::size_t>(c.parts[i].first);
-        const auto last = static_cast<std::size_t>(c.parts[i].last);
+        const auto first = ts::to_size(c.parts[i].first);
+        const auto last = ts::to_size(c.parts[i].last);
         CHECK(c.parts[i].last - c.parts[i].first <= 3);
-        CHECK(c.recompute[i].size() == static_cast<std::size_t>(c.first[last] - c.first[first]));
+        CHECK(c.recompute[i].size() == ts::to_size(c.first[last] - c.first[first]));
         CHECK(c.parts[i].alive >= c.parts[i].stored);
         for (std::size_t k = 0; k < c.recompute[i].size(); ++k) {
             CHECK((c.recompute[i][k] == 0 || !g.is_loss(c.first[first] + static_cast<int>(k))));

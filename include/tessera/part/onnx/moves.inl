@@ -87,7 +87,7 @@ TESSERA_INLINE joined_inputs inputs_to_join(const call& c, int rank, int axis) {
             c.require(fixed.rank() == rank && !fixed.whole,
                       "a constant beside its tensors has another number of dimensions, or is of integers");
             x.fixed.emplace_back(x.total, &fixed);
-            x.total += fixed.extents[static_cast<std::size_t>(axis)];
+            x.total += fixed.extents[to_size(axis)];
             continue;
         }
         x.tensors.push_back(c.data(k));
@@ -102,23 +102,23 @@ TESSERA_INLINE constant table_beside(const call& c, const constant& x, const std
                                      index_t first) {
     constant table;
     table.extents = extents;
-    table.numbers.assign(static_cast<std::size_t>(elements_of(table.extents, most_elements(0))), 0.0F);
+    table.numbers.assign(to_size(elements_of(table.extents, most_elements(0))), 0.0F);
     index_walk walk(table.extents);
     std::vector<index_t> part = table.extents;
-    part[static_cast<std::size_t>(axis)] = x.extents[static_cast<std::size_t>(axis)];
+    part[to_size(axis)] = x.extents[to_size(axis)];
     for (std::size_t d = 0; d < part.size(); ++d) {
         c.require(x.extents[d] == part[d] || x.extents[d] == 1,
                   "a constant beside its tensor is not of the shape of one sample");
     }
     for (float& y : table.numbers) {
-        const index_t i = walk.at(static_cast<std::size_t>(axis)) - first;
-        if (i >= 0 && i < part[static_cast<std::size_t>(axis)]) {
+        const index_t i = walk.at(to_size(axis)) - first;
+        if (i >= 0 && i < part[to_size(axis)]) {
             index_t place = 0;
             for (std::size_t d = 0; d < part.size(); ++d) {
                 const index_t own_index = static_cast<int>(d) == axis ? i : walk.at(d);
                 place = place * x.extents[d] + (x.extents[d] == 1 ? 0 : own_index);
             }
-            y = x.numbers[static_cast<std::size_t>(place)];
+            y = x.numbers[to_size(place)];
         }
         walk.next();
     }
@@ -153,7 +153,7 @@ TESSERA_INLINE void concat(call& c) {
     const joined_inputs in = inputs_to_join(c, rank, axis);
     const std::vector<int> order = samples_first(c, in.tensors[0]);
     const std::vector<int> back = inverse_of(order);
-    const int at = back[static_cast<std::size_t>(axis)];
+    const int at = back[to_size(axis)];
     c.require(at != 0, "it joins samples");
     std::vector<int> reads;
     for (const view& v : in.tensors) {
@@ -173,7 +173,7 @@ TESSERA_INLINE void concat(call& c) {
         c.t.w.add(c.name + ".pad", attributes_of(op_kind::pad, own), std::vector<int>{reads[0]}).permuted(back);
     for (const auto& [first, x] : in.fixed) {
         std::vector<index_t> extents = padded.extents();
-        extents[static_cast<std::size_t>(order[0])] = 1;
+        extents[to_size(order[0])] = 1;
         const constant table = table_beside(c, *x, extents, axis, first);
         if (!x->name.empty()) {
             c.t.note("the initializer " + x->name +

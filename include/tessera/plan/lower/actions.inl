@@ -38,10 +38,10 @@ TESSERA_INLINE void made_again::want(int op) {
     while (!left.empty()) {
         const int x = left.back();
         left.pop_back();
-        if (x < 0 || m.made_again[at(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
+        if (x < 0 || m.made_again[to_size(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
             continue;
         }
-        m.made_again[at(x)] = 1;
+        m.made_again[to_size(x)] = 1;
         wanted.push_back(x);
         for (const int t : in.g.ops[x].inputs) {
             left.push_back(in.g.tensors[t].producer);
@@ -52,7 +52,7 @@ TESSERA_INLINE void made_again::want(int op) {
 TESSERA_INLINE void made_again::want_for(int op) {
     const description& d = in.desc(op);
     std::uint32_t reads = 0;
-    for (int o = 0; o < d.operands.size() && in.needs_gradient[at(in.g.ops[op].output)] != 0; ++o) {
+    for (int o = 0; o < d.operands.size() && in.needs_gradient[to_size(in.g.ops[op].output)] != 0; ++o) {
         reads |= in.is_wanted(op, o) ? d.operands[o].gradient_reads : 0;
     }
     for (int o = 0; o < d.operands.size(); ++o) {

@@ -27,14 +27,14 @@ TESSERA_INLINE bool has_gradient(const lowering_input& in, const micro_batch_pla
 
 TESSERA_INLINE void sum_first(const lowering_input& in, micro_batch_places& m, plan_writer& out, int tensor, int op,
                               pass what) {
-    located& all = m.gradients[at(tensor)];
+    located& all = m.gradients[to_size(tensor)];
     if (all.summed_first) {
         return;
     }
     all.summed_first = true;
-    std::vector<std::vector<int>> holders_of(at(all.parts)); // where copies of one part lie, which have one region
+    std::vector<std::vector<int>> holders_of(to_size(all.parts)); // where copies of one part lie, which have one region
     for (const piece& p : all.pieces) {
-        holders_of[at(p.summand)].push_back(p.device);
+        holders_of[to_size(p.summand)].push_back(p.device);
     }
     located left;
     std::vector<char> taken(all.pieces.size(), 0);
@@ -45,11 +45,11 @@ TESSERA_INLINE void sum_first(const lowering_input& in, micro_batch_places& m, p
         }
         located own{{}, 0, all.reduce};
         bool meets = false; // parts of others
-        const std::vector<int>& holders = holders_of[at(first.summand)];
+        const std::vector<int>& holders = holders_of[to_size(first.summand)];
         std::vector<std::size_t> together;
         for (std::size_t k = i; k < all.pieces.size(); ++k) {
             const piece& p = all.pieces[k];
-            if (p.device == first.device && p.region == first.region && holders_of[at(p.summand)] == holders) {
+            if (p.device == first.device && p.region == first.region && holders_of[to_size(p.summand)] == holders) {
                 const bool again = std::any_of(together.begin(), together.end(), [&](std::size_t other) {
                     return all.pieces[other].summand == p.summand; // a copy on the same device
                 });

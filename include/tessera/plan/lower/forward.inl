@@ -33,7 +33,7 @@ TESSERA_INLINE int read_tile(const lowering_input& in, network_places& net, micr
     }
     const int k = in.desc(op).nests.size() - 1;
     const int part = part_of_nest(s, in.config(op), in.desc(op), k) % in.added_parts(op, k); // its own
-    for (const piece& p : m.values[at(in.g.ops[op].output)].pieces) {
+    for (const piece& p : m.values[to_size(in.g.ops[op].output)].pieces) {
         if (p.device == s.device && p.summand == part && p.region == in.region_of(op, which, s)) {
             return p.tile;
         }

@@ -28,7 +28,7 @@ TESSERA_INLINE std::vector<int> verifier::contributions(int parameter, int step,
     for (auto it =
              std::lower_bound(contributions_.begin(), contributions_.end(), std::pair<index_t, int>{parameter, 0});
          it != contributions_.end() && it->first == parameter; ++it) {
-        const tile& x = p_.tiles[at(it->second)];
+        const tile& x = p_.tiles[to_size(it->second)];
         if (x.step == step && !intersect(x.region, region).empty()) {
             all.push_back(x.summand);
         }
@@ -47,10 +47,10 @@ TESSERA_INLINE bool verifier::follows_gradients(const task& t) const {
         (t.kind() == task_kind::update || t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
          t.kind() == task_kind::compress || t.kind() == task_kind::decompress) &&
         t.params().parameter >= 0;
-    const tile* target = t.writes.empty() ? nullptr : &p_.tiles[at(t.writes[0])];
+    const tile* target = t.writes.empty() ? nullptr : &p_.tiles[to_size(t.writes[0])];
     const bool adds = t.kind() == task_kind::sum && target->kind == tile_kind::parameter_gradient &&
                       target->summand < 0 && t.reads[0] != t.writes[0];
-    const bool renews = t.kind() == task_kind::reorder && !pending_[at(p_.root(t.reads[0]))].empty();
+    const bool renews = t.kind() == task_kind::reorder && !pending_[to_size(p_.root(t.reads[0]))].empty();
     return of_parameter || adds || renews;
 }
 
@@ -71,7 +71,7 @@ TESSERA_INLINE bool verifier::adds_up(const task& whole, const task& t, std::vec
     if (sum == std::vector<int>{all_parts}) {
         return true;
     }
-    const box& region = p_.tiles[at(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
+    const box& region = p_.tiles[to_size(t.kind() == task_kind::norm ? t.reads[0] : t.writes[0])].region;
     if (t.params().scale == 1) {
         return sum == contributions(t.params().parameter, t.step, region) ||
                refuse(&t, "a parameter's gradient is not the sum of every contribution exactly once");

@@ -157,7 +157,8 @@ TESSERA_INLINE bool verifier::copy_is_sound(const task& t) {
     for (std::size_t i = 0; i < t.copy().segments.size(); ++i) {
         const copy_segment& s = t.copy().segments[i];
         sources.push_back(s.source);
-        if (!is_same(p_.tiles[at(s.source)], to) && !(sums_parts && same_but_part(p_.tiles[at(s.source)], to))) {
+        if (!is_same(p_.tiles[to_size(s.source)], to) &&
+            !(sums_parts && same_but_part(p_.tiles[to_size(s.source)], to))) {
             return refuse(&t, "a copy reads another tensor than it writes, or another part, micro-batch or step of it");
         }
         if (!s.overwrite && t.copy().reduce != how) {

@@ -79,8 +79,8 @@ TESSERA_INLINE int verifier::parameter_in(const tile& x) const {
 /// A tile is what the same shard has made of its operator's output: its part of the sum.
 TESSERA_INLINE bool verifier::is_own_part(int which, const task& t) const {
     const int loops = desc(t.op).loops.size();
-    for (const int i : tasks_of_[at(t.op)]) {
-        const task& made = p_.tasks[at(i)];
+    for (const int i : tasks_of_[to_size(t.op)]) {
+        const task& made = p_.tasks[to_size(i)];
         if (!is_backward(made.what) && made.kind() == task_kind::compute &&
             made.compute().value[desc(t.op).output()] == which) {
             bool same = true;

@@ -113,7 +113,7 @@ TESSERA_INLINE bool verifier::covers_once(std::vector<interval>& all, index_t n)
 
 /// Running statistics move with one operator.
 TESSERA_INLINE bool verifier::statistics_follow_one() {
-    std::vector<int> follows(at(g_.parameter_count), -1); // by running statistics: the operator that moves them
+    std::vector<int> follows(to_size(g_.parameter_count), -1); // by running statistics: the operator that moves them
     for (int op = 0; op < g_.op_count; ++op) {
         const int state = desc(op).running_state();
         if (state < 0) {
@@ -132,7 +132,7 @@ TESSERA_INLINE bool verifier::statistics_follow_one() {
 
 /// By parameter: whether a gradient flows to it, or it is running statistics.
 TESSERA_INLINE std::vector<char> verifier::moving_parameters() const {
-    std::vector<char> moves(at(g_.parameter_count), 0);
+    std::vector<char> moves(to_size(g_.parameter_count), 0);
     for (int i = 0; i < g_.parameter_count; ++i) {
         moves[to_size(i)] = g_.parameters[i].state ? 1 : 0;
     }
@@ -167,7 +167,7 @@ TESSERA_INLINE bool verifier::updates() {
         }
         bool good = true;
         for (std::vector<interval>& w : of.written) {
-            good = good && (moves[at(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
+            good = good && (moves[to_size(x.tensor)] != 0 ? covers_once(w, x.elements) : w.empty());
         }
         if (!good) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
@@ -179,21 +179,21 @@ TESSERA_INLINE bool verifier::updates() {
 
 /// Collects what writes a copy of a parameter, each in time for what else touches its elements.
 TESSERA_INLINE bool verifier::updates_of(std::size_t tile, copy_updates& of) {
-    of.written.resize(at(p_.steps_per_plan));
-    of.averaged.resize(at(p_.steps_per_plan));
+    of.written.resize(to_size(p_.steps_per_plan));
+    of.averaged.resize(to_size(p_.steps_per_plan));
     for (const auto& [writer, a] : history_[tile]) {
-        const task& w = p_.tasks[at(writer)];
+        const task& w = p_.tasks[to_size(writer)];
         if (!a.write) {
             continue;
         }
         if (w.step < 0 || w.step >= p_.steps_per_plan) {
             return refuse(&w, "there is no such step");
         }
-        (w.kind() == task_kind::average ? of.averaged : of.written)[at(w.step)].push_back(a.elements);
+        (w.kind() == task_kind::average ? of.averaged : of.written)[to_size(w.step)].push_back(a.elements);
         of.differs = of.differs || w.params().scale != 1;
         for (const auto& [reader, b] : history_[tile]) {
             if (!intersect(a.elements, b.elements).empty() &&
-                !in_time(w, p_.tasks[at(reader)], writer, reader, b.write)) {
+                !in_time(w, p_.tasks[to_size(reader)], writer, reader, b.write)) {
                 return false;
             }
         }
@@ -224,7 +224,7 @@ TESSERA_INLINE bool verifier::in_time(const task& w, const task& r, int writer, 
 TESSERA_INLINE bool verifier::is_averaged(const tile& x, copy_updates& of) {
     for (int step = 0; step < p_.steps_per_plan && of.differs; ++step) {
         const bool due = step + 1 == p_.steps_per_plan || (p_.average_every > 0 && (step + 1) % p_.average_every == 0);
-        if (due && !covers_once(of.averaged[at(step)], x.elements)) {
+        if (due && !covers_once(of.averaged[to_size(step)], x.elements)) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
                                        std::to_string(x.device) +
                                        " is updated by itself and never averaged with the others");

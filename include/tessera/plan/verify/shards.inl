@@ -154,14 +154,14 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
 /// What is computed again is what each shard has computed, on the same device: the same sums in the same order. (That its
 /// parameters are those of its step is checked with all readers': verify/results.hpp.)
 TESSERA_INLINE bool verifier::repeats_forward(int op, const task_range& forward, const task_range& again) {
-    const std::vector<int>& own = tasks_of_[at(op)];
+    const std::vector<int>& own = tasks_of_[to_size(op)];
     const std::size_t n = forward.end - forward.begin;
     for (std::size_t i = again.begin; i < again.end; ++i) {
-        const task& t = p_.tasks[at(own[i])];
+        const task& t = p_.tasks[to_size(own[i])];
         for (int k = t.compute().first_nest; k <= t.compute().last_nest; ++k) {
             bool found = false;
             for (std::size_t j = 0; j < n && !found; ++j) { // both are in one order, as a rule
-                const task& first = p_.tasks[at(own[forward.begin + (i - again.begin + j) % n])];
+                const task& first = p_.tasks[to_size(own[forward.begin + (i - again.begin + j) % n])];
                 found = first.shard_number == t.shard_number && first.device == t.device &&
                         k >= first.compute().first_nest && k <= first.compute().last_nest &&
                         cell_of(first, k) == cell_of(t, k);

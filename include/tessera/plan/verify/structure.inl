@@ -165,10 +165,10 @@ TESSERA_INLINE bool verifier::is_partial_sum(const plan& p, const task& t) {
     if (t.kind() != task_kind::copy || t.writes.size() != 1) {
         return false;
     }
-    const tile& to = p.tiles[at(t.writes[0])];
+    const tile& to = p.tiles[to_size(t.writes[0])];
     return to.kind == tile_kind::gradient && to.summand >= 0 && t.copy().segments.size() > 1 &&
            std::all_of(t.copy().segments.begin(), t.copy().segments.end(), [&](const copy_segment& s) {
-               const tile& from = p.tiles[at(s.source)];
+               const tile& from = p.tiles[to_size(s.source)];
                return from.kind == to.kind && from.tensor == to.tensor && from.device == to.device &&
                       from.region == to.region && s.region == to.region && from.summand >= 0;
            });
@@ -183,15 +183,15 @@ TESSERA_INLINE bool verifier::note_partial_sums(const std::vector<char>& gathere
         }
         partial_sum sum{t.writes[0], {}};
         for (const copy_segment& s : t.copy().segments) {
-            const int from = p_.tiles[at(s.source)].origin >= 0 ? p_.tiles[at(s.source)].origin : s.source;
-            if (gathered[at(from)] != 0) {
+            const int from = p_.tiles[to_size(s.source)].origin >= 0 ? p_.tiles[to_size(s.source)].origin : s.source;
+            if (gathered[to_size(from)] != 0) {
                 return refuse(&t, "a sum of some parts of a gradient adds what is a sum itself");
             }
-            sum.parts.push_back(p_.tiles[at(from)].summand);
+            sum.parts.push_back(p_.tiles[to_size(from)].summand);
         }
         std::sort(sum.parts.begin(), sum.parts.end());
         if (std::adjacent_find(sum.parts.begin(), sum.parts.end()) != sum.parts.end() ||
-            sum.parts[0] != p_.tiles[at(sum.tile)].summand) {
+            sum.parts[0] != p_.tiles[to_size(sum.tile)].summand) {
             return refuse(&t, "a sum of some parts of a gradient adds one twice, or has another number than the first");
         }
         partial_sums_.push_back(std::move(sum));
@@ -203,11 +203,11 @@ TESSERA_INLINE bool verifier::note_partial_sums(const std::vector<char>& gathere
 
 /// The numbers of the parts that a tile which is not the sum of all holds.
 TESSERA_INLINE std::vector<int> verifier::parts_of(int t) const {
-    const int number = p_.tiles[at(t)].origin >= 0 ? p_.tiles[at(t)].origin : t;
+    const int number = p_.tiles[to_size(t)].origin >= 0 ? p_.tiles[to_size(t)].origin : t;
     const auto found = std::lower_bound(partial_sums_.begin(), partial_sums_.end(), number,
                                         [](const partial_sum& s, int tile) { return s.tile < tile; });
     return found != partial_sums_.end() && found->tile == number ? found->parts
-                                                                 : std::vector<int>{p_.tiles[at(number)].summand};
+                                                                 : std::vector<int>{p_.tiles[to_size(number)].summand};
 }
 
 /// Every sum has every part once: a copy adds each part of its tensor at each element of its target, an update or a
@@ -242,7 +242,7 @@ TESSERA_INLINE bool verifier::parts() {
     }
     for (const task& t : p_.tasks) {
         if (t.kind() == task_kind::copy && !is_partial_sum(p_, t)) {
-            const tile& target = p_.tiles[at(t.writes[0])];
+            const tile& target = p_.tiles[to_size(t.writes[0])];
             const std::vector<const tile*> all =
                 pieces_of(t.copy().segments.empty() ? target : p_.tiles[to_size(t.copy().segments[0].source)]);
             if (!adds_all(t, target, all)) {

@@ -27,7 +27,7 @@ TESSERA_INLINE strategy mesh(const graph_view& g, int rows, int columns) {
 
 TESSERA_INLINE strategy megatron(const graph_view& g, int replicas, int split) {
     strategy s(g);
-    std::vector<int> notes(static_cast<std::size_t>(g.op_count + g.tensor_count), 0);
+    std::vector<int> notes(to_size(g.op_count + g.tensor_count), 0);
     detail::pair_products(g, replicas, split, s.ops.data(), notes.data());
     return s;
 }

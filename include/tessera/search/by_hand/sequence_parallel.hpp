@@ -219,7 +219,7 @@ constexpr auto make_shared_sequences() {
     s.numbers.sums_first = true;
     s.refused = check_heads(g, Share);
     if (!s.refused) {
-        int notes[static_cast<std::size_t>(notes_of_sharing(counts.ops, counts.tensors))]{};
+        int notes[to_size(notes_of_sharing(counts.ops, counts.tensors))]{};
         share_sequences(g, How, Groups, Share, s.ops, notes);
         s.refused = check_strategy(g, s.view(), Groups * Share);
     }

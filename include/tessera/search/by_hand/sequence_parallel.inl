@@ -11,7 +11,7 @@ TESSERA_INLINE strategy share_sequences(const graph_view& g, sequence_sharing ho
     require(g, detail::check_heads(g, share));
     strategy s(g);
     s.sums_first = true;
-    std::vector<int> notes(static_cast<std::size_t>(detail::notes_of_sharing(g.op_count, g.tensor_count)), 0);
+    std::vector<int> notes(to_size(detail::notes_of_sharing(g.op_count, g.tensor_count)), 0);
     detail::share_sequences(g, how, groups, share, s.ops.data(), notes.data());
     return s;
 }

@@ -82,8 +82,8 @@ TESSERA_INLINE void split_graph_maker::hang_leaves() {
     const std::size_t n = p_.nodes.size();
     std::vector<std::vector<int>> edges_of(n);
     for (std::size_t e = 0; e < p_.edges.size(); ++e) {
-        edges_of[at(p_.edges[e].from)].push_back(static_cast<int>(e));
-        edges_of[at(p_.edges[e].to)].push_back(static_cast<int>(e));
+        edges_of[to_size(p_.edges[e].from)].push_back(static_cast<int>(e));
+        edges_of[to_size(p_.edges[e].to)].push_back(static_cast<int>(e));
     }
     std::vector<int> degree(n), leaves;
     std::vector<char> gone(n, 0);
@@ -101,15 +101,15 @@ TESSERA_INLINE void split_graph_maker::hang_leaves() {
         if (degree[to_size(v)] != 1) {
             continue; // its only neighbour went first: a root
         }
-        for (const int e : edges_of[at(v)]) {
-            if (used_[at(e)] != 0) {
+        for (const int e : edges_of[to_size(v)]) {
+            if (used_[to_size(e)] != 0) {
                 continue;
             }
-            const int parent = p_.edges[at(e)].from == v ? p_.edges[at(e)].to : p_.edges[at(e)].from;
+            const int parent = p_.edges[to_size(e)].from == v ? p_.edges[to_size(e)].to : p_.edges[to_size(e)].from;
             hang(e, v, parent);
-            gone[at(v)] = 1;
-            degree[at(v)] = 0;
-            if (--degree[at(parent)] == 1) {
+            gone[to_size(v)] = 1;
+            degree[to_size(v)] = 0;
+            if (--degree[to_size(parent)] == 1) {
                 leaves.push_back(parent);
             }
         }
@@ -122,16 +122,16 @@ TESSERA_INLINE void split_graph_maker::hang_leaves() {
 }
 
 TESSERA_INLINE void split_graph_maker::hang(int edge, int leaf, int parent) {
-    const reduced_edge& e = p_.edges[at(edge)];
+    const reduced_edge& e = p_.edges[to_size(edge)];
     split_graph::hanging h{leaf, parent, {}};
-    const std::size_t mine = p_.nodes[at(leaf)].costs.size(), others = p_.nodes[at(parent)].costs.size();
+    const std::size_t mine = p_.nodes[to_size(leaf)].costs.size(), others = p_.nodes[to_size(parent)].costs.size();
     for (std::size_t a = 0; a < mine; ++a) {
         for (std::size_t b = 0; b < others; ++b) {
             h.cells.push_back(value(e.cells[e.from == leaf ? a * others + b : b * mine + a]));
         }
     }
-    used_[at(edge)] = 1;
-    g_.tree_of[at(leaf)] = static_cast<int>(g_.trees.size());
+    used_[to_size(edge)] = 1;
+    g_.tree_of[to_size(leaf)] = static_cast<int>(g_.trees.size());
     g_.trees.push_back(std::move(h));
 }
 
@@ -146,7 +146,8 @@ TESSERA_INLINE void split_graph_maker::link_core() {
 TESSERA_INLINE void split_graph_maker::link(const reduced_edge& edge) {
     const bool turned = edge.from > edge.to;
     split_graph::link k{std::min(edge.from, edge.to), std::max(edge.from, edge.to), {}, {}};
-    const std::size_t rows = p_.nodes[at(edge.from)].costs.size(), columns = p_.nodes[at(edge.to)].costs.size();
+    const std::size_t rows = p_.nodes[to_size(edge.from)].costs.size(),
+                      columns = p_.nodes[to_size(edge.to)].costs.size();
     std::vector<double> as_is, other(edge.cells.size());
     for (const std::int64_t c : edge.cells) {
         as_is.push_back(value(c));
@@ -158,8 +159,8 @@ TESSERA_INLINE void split_graph_maker::link(const reduced_edge& edge) {
     }
     k.rows = turned ? other : as_is;
     k.columns = turned ? std::move(as_is) : std::move(other);
-    g_.links_of[at(k.from)].push_back(static_cast<int>(g_.links.size()));
-    g_.links_of[at(k.to)].push_back(static_cast<int>(g_.links.size()));
+    g_.links_of[to_size(k.from)].push_back(static_cast<int>(g_.links.size()));
+    g_.links_of[to_size(k.to)].push_back(static_cast<int>(g_.links.size()));
     g_.links.push_back(std::move(k));
 }
 

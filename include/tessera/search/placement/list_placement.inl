@@ -10,12 +10,12 @@
 namespace tessera::search::placement::detail {
 
 TESSERA_INLINE list_placement::list_placement(evaluator& e)
-    : e_(e), g_(e.graph()), groups_(required_groups(g_, e.order())), device_of_group_(at(groups_.count), -1),
-      group_bytes_(at(groups_.count), 0), where_(g_.nodes.size(), 0), ends_(g_.nodes.size(), 0),
-      free_(at(e.devices()), 0) {
+    : e_(e), g_(e.graph()), groups_(required_groups(g_, e.order())), device_of_group_(to_size(groups_.count), -1),
+      group_bytes_(to_size(groups_.count), 0), where_(g_.nodes.size(), 0), ends_(g_.nodes.size(), 0),
+      free_(to_size(e.devices()), 0) {
     for (int v = 0; v < g_.count(); ++v) {
-        const cost_node& n = g_.nodes[at(v)];
-        group_bytes_[at(groups_.of[at(v)])] += static_cast<double>(n.resident_bytes + n.output_bytes);
+        const cost_node& n = g_.nodes[to_size(v)];
+        group_bytes_[to_size(groups_.of[to_size(v)])] += static_cast<double>(n.resident_bytes + n.output_bytes);
     }
     for (int d = 0; d < e.devices(); ++d) {
         left_.push_back(e.capacity(d) > 0 ? static_cast<double>(e.capacity(d)) : 0x1p62);
@@ -49,43 +49,43 @@ TESSERA_INLINE std::vector<int> list_placement::by_rank() const {
             mean += time(v, d) / devices;
         }
         double longest = 0;
-        for (int k = e_.order().first_out[at(v)]; k < e_.order().first_out[at(v) + 1]; ++k) {
-            const cost_edge& x = g_.edges[at(e_.order().out[at(k)])];
+        for (int k = e_.order().first_out[to_size(v)]; k < e_.order().first_out[to_size(v) + 1]; ++k) {
+            const cost_edge& x = g_.edges[to_size(e_.order().out[to_size(k)])];
             double apart = 0;
             for (int a = 0; a < devices; ++a) {
                 for (int b = 0; b < devices; ++b) {
                     apart += transfer(x, a, b) / (devices * devices);
                 }
             }
-            longest = std::max(longest, apart + rank[at(x.to)]);
+            longest = std::max(longest, apart + rank[to_size(x.to)]);
         }
-        rank[at(v)] = mean + longest;
+        rank[to_size(v)] = mean + longest;
     }
     std::vector<int> order = e_.order().order;
-    tessera::detail::stable_sort(order, [&](int a, int b) { return rank[at(a)] > rank[at(b)]; });
+    tessera::detail::stable_sort(order, [&](int a, int b) { return rank[to_size(a)] > rank[to_size(b)]; });
     return order;
 }
 
 /// When a node starts on a device: it is free, and what the node reads has come.
 TESSERA_INLINE double list_placement::start(int v, int d) const {
-    double begin = free_[at(d)];
-    for (int k = e_.order().first_in[at(v)]; k < e_.order().first_in[at(v) + 1]; ++k) {
-        const cost_edge& x = g_.edges[at(e_.order().in[at(k)])];
-        begin = std::max(begin, ends_[at(x.from)] + transfer(x, where_[at(x.from)], d));
+    double begin = free_[to_size(d)];
+    for (int k = e_.order().first_in[to_size(v)]; k < e_.order().first_in[to_size(v) + 1]; ++k) {
+        const cost_edge& x = g_.edges[to_size(e_.order().in[to_size(k)])];
+        begin = std::max(begin, ends_[to_size(x.from)] + transfer(x, where_[to_size(x.from)], d));
     }
     return begin;
 }
 
 TESSERA_INLINE void list_placement::place(int v) {
-    const std::size_t group = at(groups_.of[at(v)]);
+    const std::size_t group = to_size(groups_.of[to_size(v)]);
     int best = -1;
     double least = 0;
     for (int pass = 0; pass < 2 && best < 0; ++pass) { // first those with memory
         for (int d = 0; d < e_.devices(); ++d) {
             const bool chosen = device_of_group_[group] == d;
-            const bool open =
-                device_of_group_[group] < 0 && e_.supports(v, d) && (pass == 1 || left_[at(d)] >= group_bytes_[group]);
-            const double end = pass == 0 ? start(v, d) + time(v, d) : -left_[at(d)];
+            const bool open = device_of_group_[group] < 0 && e_.supports(v, d) &&
+                              (pass == 1 || left_[to_size(d)] >= group_bytes_[group]);
+            const double end = pass == 0 ? start(v, d) + time(v, d) : -left_[to_size(d)];
             if ((chosen || open) && (best < 0 || end < least)) {
                 best = d;
                 least = end;
@@ -94,10 +94,10 @@ TESSERA_INLINE void list_placement::place(int v) {
     }
     best = best < 0 ? 0 : best;
     const double end = start(v, best) + time(v, best);
-    left_[at(best)] -= device_of_group_[group] < 0 ? group_bytes_[group] : 0;
+    left_[to_size(best)] -= device_of_group_[group] < 0 ? group_bytes_[group] : 0;
     device_of_group_[group] = best;
-    where_[at(v)] = best;
-    ends_[at(v)] = free_[at(best)] = end;
+    where_[to_size(v)] = best;
+    ends_[to_size(v)] = free_[to_size(best)] = end;
 }
 
 } // namespace tessera::search::placement::detail

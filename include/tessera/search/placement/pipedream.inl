@@ -33,10 +33,10 @@ TESSERA_INLINE std::vector<char> plain_ends(const cost_graph& g, const graph_ord
 
 TESSERA_INLINE pipedream_planner::pipedream_planner(const cost_graph& g, const pipedream_options& o)
     : g_(g), o_(o), order_(g), ends_(plain_ends(g, order_)), place_(g.nodes.size(), -1), sets_(std::vector<int>{}),
-      wide_(at(o.machines) + 1) {
+      wide_(to_size(o.machines) + 1) {
     for (const int v : order_.order) {
-        if (ends_[at(v)] == 0) {
-            place_[at(v)] = static_cast<int>(planned_.size());
+        if (ends_[to_size(v)] == 0) {
+            place_[to_size(v)] = static_cast<int>(planned_.size());
             planned_.push_back(v);
         }
     }
@@ -46,8 +46,8 @@ TESSERA_INLINE pipedream_planner::pipedream_planner(const cost_graph& g, const p
     }
     std::vector<std::pair<int, int>> edges;
     for (const cost_edge& e : g.edges) {
-        if (place_[at(e.from)] >= 0 && place_[at(e.to)] >= 0) {
-            edges.push_back({place_[at(e.from)], place_[at(e.to)]});
+        if (place_[to_size(e.from)] >= 0 && place_[to_size(e.to)] >= 0) {
+            edges.push_back({place_[to_size(e.from)], place_[to_size(e.to)]});
         }
     }
     sets_ = downsets(static_cast<int>(planned_.size()), edges, o.most_downsets);
@@ -77,9 +77,9 @@ TESSERA_INLINE pipedream_plan pipedream_planner::plan() {
 
 /// Whether what is not in the set reads the output of a node.
 TESSERA_INLINE bool pipedream_planner::is_read_outside(int place, int set) const {
-    const std::size_t v = at(planned_[at(place)]);
+    const std::size_t v = to_size(planned_[to_size(place)]);
     for (int k = order_.first_out[v]; k < order_.first_out[v + 1]; ++k) {
-        const int w = place_[at(g_.edges[at(order_.out[at(k)])].to)];
+        const int w = place_[to_size(g_.edges[to_size(order_.out[to_size(k)])].to)];
         if (w >= 0 && !sets_.contains(set, w)) {
             return true;
         }
@@ -93,13 +93,13 @@ TESSERA_INLINE void pipedream_planner::sum_downsets() {
     for (std::size_t j = 1; j < sets_.count(); ++j) {
         const int set = static_cast<int>(j);
         const downsets::below& b = *sets_.begin_below(set);
-        const cost_node& n = g_.nodes[at(planned_[at(b.without)])];
+        const cost_node& n = g_.nodes[to_size(planned_[to_size(b.without)])];
         const auto ns = static_cast<double>(n.times.front().forward + n.times.front().backward);
-        seconds_[j] = seconds_[at(b.set)] + ns * 1e-9;
-        parameters_[j] = parameters_[at(b.set)] + static_cast<double>(n.parameter_bytes);
+        seconds_[j] = seconds_[to_size(b.set)] + ns * 1e-9;
+        parameters_[j] = parameters_[to_size(b.set)] + static_cast<double>(n.parameter_bytes);
         for (int v = 0; v < static_cast<int>(planned_.size()); ++v) {
             const bool is_sent = sets_.contains(set, v) && is_read_outside(v, set);
-            sent_[j] += is_sent ? static_cast<double>(g_.nodes[at(planned_[at(v)])].output_bytes) : 0;
+            sent_[j] += is_sent ? static_cast<double>(g_.nodes[to_size(planned_[to_size(v)])].output_bytes) : 0;
         }
     }
 }
@@ -118,8 +118,8 @@ TESSERA_INLINE void pipedream_planner::find_best() {
             const int upper = todo.back();
             todo.pop_back();
             for (const downsets::below* b = sets_.begin_below(upper); b != sets_.end_below(upper); ++b) {
-                if (seen[at(b->set)] != j) {
-                    seen[at(b->set)] = j;
+                if (seen[to_size(b->set)] != j) {
+                    seen[to_size(b->set)] = j;
                     todo.push_back(b->set);
                     end_with(j, b->set);
                 }
@@ -129,8 +129,8 @@ TESSERA_INLINE void pipedream_planner::find_best() {
 }
 
 TESSERA_INLINE void pipedream_planner::end_with(int set, int before) {
-    const std::size_t j = at(set);
-    const std::size_t k = at(before);
+    const std::size_t j = to_size(set);
+    const std::size_t k = to_size(before);
     const bool counted = o_.formula == pipedream_formula::paper && k > 0;
     const double moved = counted ? 2 * sent_[k] / o_.bytes_per_second : 0;
     const int most = o_.replicate ? o_.machines : 1;
@@ -138,17 +138,17 @@ TESSERA_INLINE void pipedream_planner::end_with(int set, int before) {
         const double stage = pipedream_stage(o_, std::max(0.0, seconds_[j] - seconds_[k]),
                                              std::max(0.0, parameters_[j] - parameters_[k]), r);
         for (int m = k == 0 ? 0 : 1; m + r <= o_.machines; ++m) {
-            const double value = std::max({best(k, at(m)), moved, stage});
-            if (value < best(j, at(m + r))) {
-                best(j, at(m + r)) = value;
-                from_[j * wide_ + at(m + r)] = {before, r};
+            const double value = std::max({best(k, to_size(m)), moved, stage});
+            if (value < best(j, to_size(m + r))) {
+                best(j, to_size(m + r)) = value;
+                from_[j * wide_ + to_size(m + r)] = {before, r};
             }
         }
     }
 }
 
 TESSERA_INLINE void pipedream_planner::read_stages(pipedream_plan& plan) const {
-    const double* whole = &best_[at(sets_.full()) * wide_]; // by machines
+    const double* whole = &best_[to_size(sets_.full()) * wide_]; // by machines
     std::size_t machines = 1;
     for (std::size_t m = 1; m < wide_; ++m) {
         machines = whole[m] < whole[machines] ? m : machines;
@@ -158,7 +158,7 @@ TESSERA_INLINE void pipedream_planner::read_stages(pipedream_plan& plan) const {
     plan.replicas.clear();
     std::vector<int> stage_back(planned_.size(), 0);
     for (int j = sets_.full(); j != 0;) {
-        const auto [k, r] = from_[at(j) * wide_ + machines];
+        const auto [k, r] = from_[to_size(j) * wide_ + machines];
         for (std::size_t v = 0; v < planned_.size(); ++v) {
             const int node = static_cast<int>(v);
             if (sets_.contains(j, node) && !sets_.contains(k, node)) {
@@ -166,30 +166,30 @@ TESSERA_INLINE void pipedream_planner::read_stages(pipedream_plan& plan) const {
             }
         }
         plan.replicas.push_back(r);
-        machines -= at(r);
+        machines -= to_size(r);
         j = k;
     }
     std::reverse(plan.replicas.begin(), plan.replicas.end());
     for (std::size_t v = 0; v < planned_.size(); ++v) {
-        plan.stage[at(planned_[v])] = static_cast<int>(plan.replicas.size()) - 1 - stage_back[v];
+        plan.stage[to_size(planned_[v])] = static_cast<int>(plan.replicas.size()) - 1 - stage_back[v];
     }
 }
 
 /// The ends that were left out go to the stages of their neighbours.
 TESSERA_INLINE void pipedream_planner::place_ends(assignment& stage) const {
     for (const cost_edge& e : g_.edges) {
-        if (ends_[at(e.to)] != 0) {
-            stage[at(e.to)] = std::max(stage[at(e.to)], stage[at(e.from)]);
+        if (ends_[to_size(e.to)] != 0) {
+            stage[to_size(e.to)] = std::max(stage[to_size(e.to)], stage[to_size(e.from)]);
         }
     }
     for (int v = 0; v < g_.count(); ++v) {
-        const int first = order_.first_out[at(v)];
-        if (ends_[at(v)] != 0 && first < order_.first_out[at(v) + 1]) {
-            int earliest = stage[at(g_.edges[at(order_.out[at(first)])].to)];
-            for (int k = first; k < order_.first_out[at(v) + 1]; ++k) {
-                earliest = std::min(earliest, stage[at(g_.edges[at(order_.out[at(k)])].to)]);
+        const int first = order_.first_out[to_size(v)];
+        if (ends_[to_size(v)] != 0 && first < order_.first_out[to_size(v) + 1]) {
+            int earliest = stage[to_size(g_.edges[to_size(order_.out[to_size(first)])].to)];
+            for (int k = first; k < order_.first_out[to_size(v) + 1]; ++k) {
+                earliest = std::min(earliest, stage[to_size(g_.edges[to_size(order_.out[to_size(k)])].to)]);
             }
-            stage[at(v)] = earliest;
+            stage[to_size(v)] = earliest;
         }
     }
 }

@@ -39,8 +39,7 @@ TESSERA_INLINE void drop_dominated(std::vector<chain_state>& all) {
 namespace tessera::search {
 
 TESSERA_INLINE chain_choice cheapest_chain(int places, const std::vector<chain_part>& parts, index_t limit) {
-    const auto at = [](int i) { return static_cast<std::size_t>(i); };
-    std::vector<std::vector<int>> to(at(places + 1)); // parts that end there
+    std::vector<std::vector<int>> to(to_size(places + 1)); // parts that end there
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const chain_part& x = parts[i];
         if (x.first < 0 || x.last <= x.first || x.last > places) {
@@ -48,15 +47,15 @@ TESSERA_INLINE chain_choice cheapest_chain(int places, const std::vector<chain_p
                         std::to_string(x.first) + " to " + std::to_string(x.last) +
                         "; parts go on, to the end at most");
         }
-        to[at(x.last)].push_back(static_cast<int>(i));
+        to[to_size(x.last)].push_back(static_cast<int>(i));
     }
-    std::vector<std::vector<detail::chain_state>> reached(at(places + 1));
+    std::vector<std::vector<detail::chain_state>> reached(to_size(places + 1));
     reached[0].push_back({});
     for (int place = 1; place <= places; ++place) {
-        std::vector<detail::chain_state>& here = reached[at(place)];
-        for (const int i : to[at(place)]) {
-            const chain_part& x = parts[at(i)];
-            const auto& before = reached[at(x.first)];
+        std::vector<detail::chain_state>& here = reached[to_size(place)];
+        for (const int i : to[to_size(place)]) {
+            const chain_part& x = parts[to_size(i)];
+            const auto& before = reached[to_size(x.first)];
             for (std::size_t k = 0; k < before.size(); ++k) {
                 if (before[k].stored + x.alive <= limit) {
                     here.push_back({before[k].stored + x.stored, before[k].time + x.time,
@@ -67,17 +66,17 @@ TESSERA_INLINE chain_choice cheapest_chain(int places, const std::vector<chain_p
         detail::drop_dominated(here);
     }
     chain_choice best;
-    if (reached[at(places)].empty()) {
+    if (reached[to_size(places)].empty()) {
         return best;
     }
     best.found = true;
-    int state = static_cast<int>(reached[at(places)].size()) - 1; // the fastest comes last
-    best.time = reached[at(places)][at(state)].time;
-    best.peak = reached[at(places)][at(state)].peak;
+    int state = static_cast<int>(reached[to_size(places)].size()) - 1; // the fastest comes last
+    best.time = reached[to_size(places)][to_size(state)].time;
+    best.peak = reached[to_size(places)][to_size(state)].peak;
     for (int place = places; place > 0;) {
-        const detail::chain_state& x = reached[at(place)][at(state)];
+        const detail::chain_state& x = reached[to_size(place)][to_size(state)];
         best.parts.push_back(x.part);
-        place = parts[at(x.part)].first;
+        place = parts[to_size(x.part)].first;
         state = x.from;
     }
     std::reverse(best.parts.begin(), best.parts.end());

@@ -24,7 +24,7 @@ struct recomputed_operators {
         strategy by_rule = s;
         recompute(by_rule, g, {recompute_rule::kind::selective});
         for (int op = 0; op < g.op_count; ++op) {
-            const configuration& c = s.ops[static_cast<std::size_t>(op)];
+            const configuration& c = s.ops[to_size(op)];
             const description d = g.describe(op);
             const op_attributes& a = g.ops[op].attributes;
             const index_t shares = index_t{c.boxes()} * s.micro_batches;
@@ -36,7 +36,7 @@ struct recomputed_operators {
                                a.math};
             time.push_back(d.facts.view ? 0 : cost::roofline_time(w, on) * s.micro_batches);
             read.push_back(tessera::detail::is_kept_anyway(g, g.ops[op].output) ? 1 : 0);
-            cheap.push_back(by_rule.ops[static_cast<std::size_t>(op)].recompute ? 1 : 0);
+            cheap.push_back(by_rule.ops[to_size(op)].recompute ? 1 : 0);
             last.push_back(tessera::detail::last_reader(g, op));
         }
     }
@@ -45,8 +45,8 @@ struct recomputed_operators {
 /// Appends the ways of doing operators `first` to before `last`, which lie between two places.
 TESSERA_INLINE void add_ways(recompute_chain& to, const graph_view& g, const recomputed_operators& x, int from,
                              int until) {
-    const int first = to.first[static_cast<std::size_t>(from)];
-    const int last = to.first[static_cast<std::size_t>(until)];
+    const int first = to.first[to_size(from)];
+    const int last = to.first[to_size(until)];
     bool loses = false;
     for (int op = first; op < last; ++op) {
         loses = loses || g.is_loss(op);
@@ -56,7 +56,7 @@ TESSERA_INLINE void add_ways(recompute_chain& to, const graph_view& g, const rec
         std::vector<char> again;
         index_t largest = 0;
         for (int op = first; op < last; ++op) {
-            const auto i = static_cast<std::size_t>(op);
+            const auto i = to_size(op);
             const bool leaves = x.last[i] >= last;
             const bool mine = !leaves && (way == 2 || (way == 1 && x.cheap[i] != 0));
             const index_t kept = x.read[i] != 0 || (way == 2 && leaves) ? x.bytes[i] : 0;
@@ -88,7 +88,7 @@ TESSERA_INLINE recompute_chain chain_to_recompute(const graph_view& g, const str
     for (int op = 0; op < g.op_count; ++op) {
         int leads_on = 0;
         for (int k = chain.first.back(); k <= op; ++k) {
-            leads_on += x.last[static_cast<std::size_t>(k)] > op ? 1 : 0;
+            leads_on += x.last[to_size(k)] > op ? 1 : 0;
         }
         products += tessera::detail::has_matrix(g, op) ? 1 : 0;
         const bool block = r.count > 1 && op + 1 >= r.first && op + 1 <= r.end() && (op + 1 - r.first) % r.length == 0;
@@ -113,7 +113,7 @@ TESSERA_INLINE recompute_found recompute_within(const graph_view& g, const clust
         bool fits = true;
         index_t most = 0;
         for (int d = 0; d < on.devices(); ++d) {
-            const index_t bytes = x.peak_bytes[static_cast<std::size_t>(d)];
+            const index_t bytes = x.peak_bytes[to_size(d)];
             const index_t limit = o.memory > 0 ? o.memory : on.class_of(d).memory_bytes;
             fits = fits && (limit <= 0 || bytes <= limit);
             most = std::max(most, bytes);
@@ -149,10 +149,10 @@ TESSERA_INLINE recompute_found recompute_within(const graph_view& g, const clust
         const chain_choice choice = cheapest_chain(chain.places(), chain.parts, limit);
         strategy candidate = s;
         for (const int part : choice.parts) {
-            const auto i = static_cast<std::size_t>(part);
-            const int first = chain.first[static_cast<std::size_t>(chain.parts[i].first)];
+            const auto i = to_size(part);
+            const int first = chain.first[to_size(chain.parts[i].first)];
             for (std::size_t k = 0; k < chain.recompute[i].size(); ++k) {
-                candidate.ops[static_cast<std::size_t>(first) + k].recompute = chain.recompute[i][k] != 0;
+                candidate.ops[to_size(first) + k].recompute = chain.recompute[i][k] != 0;
             }
         }
         return consider(candidate, "chain");

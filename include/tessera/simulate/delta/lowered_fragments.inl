@@ -27,7 +27,7 @@ TESSERA_INLINE network_users::network_users(const graph_view& g)
 TESSERA_INLINE lowered_fragments::lowered_fragments(const graph_view& g, const strategy& s, int devices,
                                                     const lower_options& o)
     : how(s), in(g, how.view(), devices, o), network(g), out(empty_plan(in)), places(place_network(in, out, all, 1)),
-      fragments(at(2 * g.op_count)), creator(out.p.tiles.size(), -1) {}
+      fragments(to_size(2 * g.op_count)), creator(out.p.tiles.size(), -1) {}
 
 TESSERA_INLINE bool lowers_in_fragments(const lower_options& o) {
     return o.update.clip_norm <= 0 && !o.update.is_layerwise() && o.output_gradient < 0 && o.kind == run_kind::training;

@@ -176,22 +176,22 @@ inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::pt
 /// Bytes of scratch that attention_forward wants.
 [[nodiscard]] constexpr std::size_t attention_forward_scratch(const attention_shape& s) noexcept {
     using namespace detail;
-    const std::size_t w = size(padded_width(s.width)), v = size(padded_width(s.value_width));
+    const std::size_t w = to_size(padded_width(s.width)), v = to_size(padded_width(s.value_width));
     return 64 + sizeof(float) * (((attention_together + 1) * w + attention_together * v) * attention_queries +
                                  (w + v + attention_queries) * attention_keys);
 }
 
 /// Bytes of scratch that attention_means wants.
 [[nodiscard]] constexpr std::size_t attention_means_scratch(const attention_shape& s) noexcept {
-    return 64 + sizeof(float) * 2 * detail::size(detail::padded_width(s.value_width)) * detail::attention_queries;
+    return 64 + sizeof(float) * 2 * to_size(detail::padded_width(s.value_width)) * detail::attention_queries;
 }
 
 /// Bytes of scratch that attention_backward wants.
 [[nodiscard]] constexpr std::size_t attention_backward_scratch(const attention_shape& s) noexcept {
     using namespace detail;
-    const std::size_t w = size(padded_width(s.width)), v = size(padded_width(s.value_width));
-    return 64 + sizeof(float) *
-                    ((3 * w + 3 * v + 2 * attention_keys) * attention_queries + 2 * (w + v) * size(attention_held(s)));
+    const std::size_t w = to_size(padded_width(s.width)), v = to_size(padded_width(s.value_width));
+    return 64 + sizeof(float) * ((3 * w + 3 * v + 2 * attention_keys) * attention_queries +
+                                 2 * (w + v) * to_size(attention_held(s)));
 }
 
 } // namespace tessera::host::kernels

@@ -39,7 +39,7 @@ TESSERA_INLINE std::string extents_name(const shape& s) {
 
 TESSERA_INLINE std::string compute_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                         const format_table& table, const operator_rows& rows) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     if (t.what == pass::update) {
         return "running " + extents_name(tile_at(t.compute().running).region.extents()) + " " +
                std::to_string(t.reads.size());
@@ -54,7 +54,7 @@ TESSERA_INLINE std::string compute_name(const plan& p, const task& t, const grap
 }
 
 TESSERA_INLINE std::string copy_name(const plan& p, const task& t) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     const tile& target = tile_at(t.writes[0]);
     std::string name = std::string("copy ") + (t.copy().clear ? "cleared " : "") +
                        (t.copy().reduce == reducer::max ? "max " : "") + std::to_string(bytes_of(target.type)) + " " +
@@ -75,7 +75,7 @@ TESSERA_INLINE std::string copy_name(const plan& p, const task& t) {
 
 TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                      const format_table& table, const operator_rows& rows, const optimizer& update) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[static_cast<std::size_t>(i)]; };
+    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     std::string name;
     switch (t.kind()) {
     case task_kind::compute:

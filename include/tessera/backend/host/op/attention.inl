@@ -58,12 +58,12 @@ TESSERA_INLINE attention_job::attention_job(const bound_call& b)
     const kernels::attention_shape& s = shape_;
     const index_t heads = (s.groups - 1) * s.group_step + s.group_heads;
     const index_t each = s.queries + s.keys - 1 + 63; // of which the kernels read the last ones with the others
-    bias_.resize(static_cast<std::size_t>(heads * each));
+    bias_.resize(to_size(heads * each));
     for (index_t h = 0; h < heads; ++h) {
         const double slope = std::exp2(-8 * static_cast<double>(s.first_head + h + 1) / static_cast<double>(a.heads));
         for (index_t i = 0; i < each; ++i) {
             const index_t apart = s.first_query - (s.first_key + s.keys - 1) + i; // of query and key
-            bias_[static_cast<std::size_t>(h * each + i)] =
+            bias_[to_size(h * each + i)] =
                 static_cast<float>(-slope * static_cast<double>(apart + s.all_keys - s.all_queries));
         }
     }
@@ -158,7 +158,7 @@ TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) c
     };
     if (s.group_heads < s.group_step && has(c.emits, input(0))) { // between a group's heads there may be others
         const tile_view& q = c.gradient[input(0)];
-        std::memset(q.data, 0, static_cast<std::size_t>(q.region.volume()) * sizeof(float));
+        std::memset(q.data, 0, to_size(q.region.volume()) * sizeof(float));
     }
     kernels::attention_backward(s,
                                 {.query = rows<const float>(v[input(0)], true, s.width),

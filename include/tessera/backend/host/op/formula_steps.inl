@@ -94,7 +94,7 @@ struct formula_steps::draft {
 TESSERA_INLINE formula_steps::draft::draft(const expression::formula& formula,
                                            const fixed_vector<int, expression::most_inputs>& wanted)
     : f(formula), roots(wanted) {
-    const std::vector<int> none(static_cast<std::size_t>(expression::max_nodes), -1);
+    const std::vector<int> none(to_size(expression::max_nodes), -1);
     own_step = last_use = place = none;
     uses.assign(none.size(), 0);
     std::uint64_t done = 0;
@@ -106,7 +106,7 @@ TESSERA_INLINE formula_steps::draft::draft(const expression::formula& formula,
     }
     for (const int i : order) {
         for (int p = 0; !is_leaf(i) && p < expression::operands_of(node(i).what); ++p) {
-            ++uses[static_cast<std::size_t>(node(i).of[p])];
+            ++uses[to_size(node(i).of[p])];
         }
     }
 }
@@ -125,7 +125,7 @@ TESSERA_INLINE void formula_steps::draft::plan_steps() {
     for (const int i : order) {
         if (!is_leaf(i)) {
             const step made = step_of(i);
-            own_step[static_cast<std::size_t>(i)] = static_cast<int>(planned.size());
+            own_step[to_size(i)] = static_cast<int>(planned.size());
             planned.push_back(made);
         }
     }
@@ -136,14 +136,13 @@ TESSERA_INLINE formula_steps::draft::step formula_steps::draft::step_of(int i) {
     const int count = expression::operands_of(n.what);
     for (int p = 0; p < count && count == 2; ++p) {
         const int first = n.of[p]; // NOLINT(bugprone-signed-char-misuse): a small number
-        const int made_by = own_step[static_cast<std::size_t>(first)];
+        const int made_by = own_step[to_size(first)];
         const kernels::step_code pair = kernels::pair_of(node(first).what, n.what, p == 1);
-        if (made_by < 0 || uses[static_cast<std::size_t>(first)] != 1 || root_of(first) >= 0 ||
-            pair == kernels::step_code::constant ||
-            planned[static_cast<std::size_t>(made_by)].what != kernels::code_of(node(first).what)) {
+        if (made_by < 0 || uses[to_size(first)] != 1 || root_of(first) >= 0 || pair == kernels::step_code::constant ||
+            planned[to_size(made_by)].what != kernels::code_of(node(first).what)) {
             continue;
         }
-        step& before = planned[static_cast<std::size_t>(made_by)];
+        step& before = planned[to_size(made_by)];
         before.node = -1;
         return {pair, i, 3, {before.of[0], before.of[1], n.of[1 - p]}};
     }
@@ -175,7 +174,7 @@ TESSERA_INLINE void formula_steps::place_leaves(draft& d,
     const expression::formula& f = d.f;
     for (const int i : d.order) {
         const expression::node& n = d.node(i);
-        int& to = d.place[static_cast<std::size_t>(i)];
+        int& to = d.place[to_size(i)];
         if (d.is_given && i == f.result) {
             to = f.inputs;
         } else if (n.what == opcode::input) {
@@ -204,14 +203,14 @@ TESSERA_INLINE void formula_steps::place_steps(draft& d) {
         kernels::node_step step{x.what, 0, {}};
         for (int p = 0; p < 3; ++p) {
             const int operand = x.of[p < x.count ? p : 0];
-            const auto at = static_cast<std::size_t>(operand);
+            const auto at = to_size(operand);
             step.of[p] = static_cast<std::uint8_t>(d.place[at]);
             if (!d.is_leaf(operand) && d.root_of(operand) < 0 && d.last_use[at] == static_cast<int>(k)) {
                 free.push_back(d.place[at]); // a step may write what it reads
                 d.last_use[at] = -1;
             }
         }
-        int& to = d.place[static_cast<std::size_t>(x.node)];
+        int& to = d.place[to_size(x.node)];
         if (const int r = d.root_of(x.node); r >= 0) {
             to = leaves + r;
         } else if (!free.empty()) {
@@ -228,7 +227,7 @@ TESSERA_INLINE void formula_steps::place_steps(draft& d) {
 /// Copies the roots that are no step's, or are another root's.
 TESSERA_INLINE void formula_steps::copy_roots(const draft& d) {
     for (int r = 0; r < d.roots.size(); ++r) {
-        const int from = d.place[static_cast<std::size_t>(d.f.root(d.roots[r]))];
+        const int from = d.place[to_size(d.f.root(d.roots[r]))];
         if (from != leaves + r) {
             const auto place_of_root = static_cast<std::uint8_t>(from);
             steps_.push_back({kernels::code_of(expression::opcode::stop_gradient),

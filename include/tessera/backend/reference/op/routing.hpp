@@ -39,8 +39,8 @@ struct token_slots_loops {
         const index_t experts = s.extents(s.input())[2];
         const index_t slots = s.extents(s.output())[2];
         std::int32_t* const to = s.template value<std::int32_t>(s.output());
-        std::vector<index_t> chosen(static_cast<std::size_t>(tokens * a.top));
-        std::vector<index_t> taken(static_cast<std::size_t>(experts));
+        std::vector<index_t> chosen(to_size(tokens * a.top));
+        std::vector<index_t> taken(to_size(experts));
         s.template fill<std::int32_t>(s.output(), 0);
         for (index_t n = r[0].begin; n < r[0].end; ++n) {
             const Real* const own = s.value(s.input()) + (n - x.dim[0].begin) * tokens * experts;
@@ -50,8 +50,8 @@ struct token_slots_loops {
             taken.assign(taken.size(), 0);
             for (index_t choice = 0; choice < a.top; ++choice) {
                 for (index_t t = 0; t < tokens; ++t) {
-                    const index_t e = chosen[static_cast<std::size_t>(t * a.top + choice)];
-                    index_t& slot = taken[static_cast<std::size_t>(e)];
+                    const index_t e = chosen[to_size(t * a.top + choice)];
+                    index_t& slot = taken[to_size(e)];
                     if (slot < slots) {
                         if (e >= r[1].begin && e < r[1].end) {
                             to[place_in(y, n, e, slot)] = static_cast<std::int32_t>(t + 1);
@@ -110,7 +110,7 @@ private:
         const interval* const r = s.call.ranges;
         const Real* const x = s.value(s.input());
         const index_t columns = s.extents(s.input())[2];
-        std::vector<index_t> kept(static_cast<std::size_t>(a.top));
+        std::vector<index_t> kept(to_size(a.top));
         for (index_t n = r[0].begin; n < r[0].end; ++n) {
             for (index_t t = r[1].begin; t < r[1].end; ++t) {
                 const Real* const row = x + place_in(s.call.value[s.input()].region, n, t, 0);

@@ -152,7 +152,7 @@ inline void copy_rows(const float* from, std::ptrdiff_t row_stride, int count, i
                       std::ptrdiff_t to_row) noexcept {
     for (int r = 0; r < count; ++r, from += row_stride, to += to_row) {
         map(from, to, length, scaled{factor});
-        if (to_row > length) std::memset(to + length, 0, static_cast<std::size_t>(to_row - length) * sizeof(float));
+        if (to_row > length) std::memset(to + length, 0, to_size(to_row - length) * sizeof(float));
     }
 }
 
@@ -479,12 +479,12 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
     scratch_cursor cursor{scratch};
     const int w = s.width, v = s.value_width;
     const int wide = padded_width(w), value_wide = padded_width(v);
-    float* const rows = cursor.take<float>(size(wide) * attention_queries);
-    float* const across = cursor.take<float>(size(wide) * attention_queries * attention_together);
-    float* const out = cursor.take<float>(size(value_wide) * attention_queries * attention_together);
-    float* const keys = cursor.take<float>(size(wide) * attention_keys);
-    float* const values = cursor.take<float>(size(value_wide) * attention_keys);
-    attention_forward_step forward(s, step, cursor.take<float>(size(attention_keys) * attention_queries));
+    float* const rows = cursor.take<float>(to_size(wide) * attention_queries);
+    float* const across = cursor.take<float>(to_size(wide) * attention_queries * attention_together);
+    float* const out = cursor.take<float>(to_size(value_wide) * attention_queries * attention_together);
+    float* const keys = cursor.take<float>(to_size(wide) * attention_keys);
+    float* const values = cursor.take<float>(to_size(value_wide) * attention_keys);
+    attention_forward_step forward(s, step, cursor.take<float>(to_size(attention_keys) * attention_queries));
     attention_forward_block some[attention_together];
     const std::ptrdiff_t of_head = (s.queries + attention_queries - 1) / attention_queries;
     const std::ptrdiff_t of_group = of_head * s.group_heads;
@@ -509,7 +509,7 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                 to_blocked(rows, to_across, queries, w, wide);
                 b.across = to_across;
                 b.out = out + std::ptrdiff_t{i} * value_wide * attention_queries;
-                if (forward.gives_output()) std::memset(b.out, 0, size(b.lanes.blocks()) * size(v) * 64);
+                if (forward.gives_output()) std::memset(b.out, 0, to_size(b.lanes.blocks()) * to_size(v) * 64);
                 const float* const maximum = a.maximum.row(n, b.head, first);
                 const float* const sum = a.sum.row(n, b.head, first);
                 for (int lane = 0; lane < attention_queries; ++lane) {
@@ -537,7 +537,7 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
 
             for (int i = 0; i < blocks; ++i) {
                 attention_forward_block& b = some[i];
-                const std::size_t numbers = size(b.lanes.queries) * sizeof(float);
+                const std::size_t numbers = to_size(b.lanes.queries) * sizeof(float);
                 if (forward.gives_maximum())
                     std::memcpy(a.maximum.row(n, b.head, b.lanes.first), b.lanes.maximum, numbers);
                 const attention_scores of(s, b.lanes, a.extras, n, b.head);
@@ -659,8 +659,8 @@ inline void attention_means(const attention_shape& s, const attention_rows<const
     using namespace detail;
     const int v = s.value_width;
     scratch_cursor cursor{scratch};
-    float* const y = cursor.take<float>(size(padded_width(v)) * attention_queries);
-    float* const dy = cursor.take<float>(size(padded_width(v)) * attention_queries);
+    float* const y = cursor.take<float>(to_size(padded_width(v)) * attention_queries);
+    float* const dy = cursor.take<float>(to_size(padded_width(v)) * attention_queries);
     alignas(64) float dots[attention_queries];
     for (std::ptrdiff_t n = 0; n < s.samples; ++n)
         for (std::ptrdiff_t group = 0; group < s.groups; ++group)
@@ -674,7 +674,7 @@ inline void attention_means(const attention_shape& s, const attention_rows<const
                     across(output, y);
                     across(output_gradient, dy);
                     dots_across(y, dy, (queries + block_samples - 1) / block_samples, v, dots);
-                    std::memcpy(to.row(n, h, first), dots, size(queries) * sizeof(float));
+                    std::memcpy(to.row(n, h, first), dots, to_size(queries) * sizeof(float));
                 }
 }
 
@@ -686,18 +686,18 @@ public:
           value_wide_(detail::padded_width(s.value_width)), held_(detail::attention_held(s)) {
         using namespace detail;
         scratch_cursor cursor{scratch};
-        query_ = cursor.take<float>(size(wide_) * attention_queries);
-        query_across_ = cursor.take<float>(size(wide_) * attention_queries);
-        query_gradient_ = cursor.take<float>(size(wide_) * attention_queries);
-        output_ = cursor.take<float>(size(value_wide_) * attention_queries);
-        output_across_ = cursor.take<float>(size(value_wide_) * attention_queries);
-        result_across_ = cursor.take<float>(size(value_wide_) * attention_queries);
-        scores_ = cursor.take<float>(size(attention_keys) * attention_queries);
-        slopes_ = cursor.take<float>(size(attention_keys) * attention_queries);
-        key_ = cursor.take<float>(size(wide_) * size(held_));
-        key_gradient_ = cursor.take<float>(size(wide_) * size(held_));
-        value_ = cursor.take<float>(size(value_wide_) * size(held_));
-        value_gradient_ = cursor.take<float>(size(value_wide_) * size(held_));
+        query_ = cursor.take<float>(to_size(wide_) * attention_queries);
+        query_across_ = cursor.take<float>(to_size(wide_) * attention_queries);
+        query_gradient_ = cursor.take<float>(to_size(wide_) * attention_queries);
+        output_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
+        output_across_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
+        result_across_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
+        scores_ = cursor.take<float>(to_size(attention_keys) * attention_queries);
+        slopes_ = cursor.take<float>(to_size(attention_keys) * attention_queries);
+        key_ = cursor.take<float>(to_size(wide_) * to_size(held_));
+        key_gradient_ = cursor.take<float>(to_size(wide_) * to_size(held_));
+        value_ = cursor.take<float>(to_size(value_wide_) * to_size(held_));
+        value_gradient_ = cursor.take<float>(to_size(value_wide_) * to_size(held_));
     }
 
     /// Of a sample and a group.
@@ -705,13 +705,13 @@ public:
         const int w = s_.width, v = s_.value_width;
         for (std::ptrdiff_t first = 0; first < s_.keys || first == 0; first += held_) {
             const int count = static_cast<int>(detail::smaller(s_.keys - first, held_));
-            const std::size_t column = detail::size(count) * sizeof(float);
+            const std::size_t column = to_size(count) * sizeof(float);
             copy_rows(a_.key.at + n * a_.key.sample + first * a_.key.position + group * w, a_.key.position, count, w, 1,
                       key_, wide_);
             copy_rows(a_.value.at + n * a_.value.sample + first * a_.value.position + group * v, a_.value.position,
                       count, v, 1, value_, value_wide_);
-            std::memset(key_gradient_, 0, column * detail::size(wide_));
-            std::memset(value_gradient_, 0, column * detail::size(value_wide_));
+            std::memset(key_gradient_, 0, column * to_size(wide_));
+            std::memset(value_gradient_, 0, column * to_size(value_wide_));
             for (int h = 0; h < s_.group_heads; ++h)
                 for (std::ptrdiff_t q = 0; q < s_.queries; q += detail::attention_queries)
                     run_queries(n, group * s_.group_step + h, q, first, first + count);
@@ -766,7 +766,7 @@ private:
             dots_across(result_across_, output_across_, lanes_.blocks(), v, dots_);
         }
         plain_ = all_finite(query_, wide_, queries, w) && all_finite(output_, value_wide_, queries, v);
-        std::memset(query_gradient_, 0, size(queries) * size(wide_) * sizeof(float));
+        std::memset(query_gradient_, 0, to_size(queries) * to_size(wide_) * sizeof(float));
     }
 
     /// The keys [key, end), of which the first is row `row` of those that are held.

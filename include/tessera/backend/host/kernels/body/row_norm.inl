@@ -154,8 +154,8 @@ void norm_backward_rows(const norm_work& w) noexcept {
 }
 template <bool Centered>
 void norm_backward_sums(const norm_work& w) noexcept {
-    if (w.dgamma != nullptr) std::memset(w.dgamma, 0, static_cast<std::size_t>(w.channels) * sizeof(float));
-    if (w.dbeta != nullptr) std::memset(w.dbeta, 0, static_cast<std::size_t>(w.channels) * sizeof(float));
+    if (w.dgamma != nullptr) std::memset(w.dgamma, 0, to_size(w.channels) * sizeof(float));
+    if (w.dbeta != nullptr) std::memset(w.dbeta, 0, to_size(w.channels) * sizeof(float));
     const bool sums = w.emits_sums;
     if (w.dgamma != nullptr && sums) {
         if constexpr (Centered) {
