@@ -680,7 +680,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t how, const 
     if (cuda_fake::fails("cublasLtMatmul")) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    const auto proposal = tessera::to_size(algorithm->data[0]);
+    const auto proposal = static_cast<std::size_t>(algorithm->data[0]);
     if (const double more = cuda_fake::here().proposal_costs.at(proposal); more > 0) {
         (void)cuda_fake::put(
             s, [] {}, more);

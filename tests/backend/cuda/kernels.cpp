@@ -23,7 +23,7 @@ std::map<std::string, std::string_view> kernels_in(const std::vector<char>& bina
         REQUIRE(at + bytes <= binary.size());
         std::uint64_t x = 0;
         std::memcpy(&x, binary.data() + at, bytes);
-        return tessera::to_size(x);
+        return static_cast<std::size_t>(x);
     };
     const std::size_t sections = number(40, 8);
     const std::size_t size = number(58, 2);
