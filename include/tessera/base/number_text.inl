@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/box.hpp"
 #include "tessera/base/number_text.hpp"
 
 namespace tessera {

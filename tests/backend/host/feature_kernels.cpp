@@ -87,8 +87,8 @@ TEST_CASE("kernels of rows pass on what is not finite as the reference does") {
                 host_operators::tester every_way;
                 every_way.check_row(c, 5, 2, [&](op_instance& op) { op.value[0].numbers[3] = what; });
                 if (!op_instance(c).is_loss()) {
-                    every_way.check_row(c, 5, 2,
-                                        [&](op_instance& op) { op.gradient[at(op.d.output())].numbers[4] = what; });
+                    every_way.check_row(
+                        c, 5, 2, [&](op_instance& op) { op.gradient[ts::to_size(op.d.output())].numbers[4] = what; });
                 }
             }
         }
