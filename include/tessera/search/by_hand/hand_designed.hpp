@@ -129,7 +129,7 @@ inline constexpr search_record megatron_record{
     .is_start = true,
 };
 inline constexpr option_row sequence_devices_option{
-    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads of attention", 0, 0, 16384};
+    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads", 0, 0, 16384};
 inline constexpr search_record megatron_sp_record{
     .name = "megatron-sp",
     .title = "Megatron with sequence parallelism",
