@@ -53,7 +53,7 @@ static_assert(ts::type_name<around<long, 3, 4>>() == "around<int64,3,4>");
 static_assert(ts::type_name<around<layers<2>::norm>>() == "around<norm>");
 static_assert(ts::type_name<layers<2>::wide<3>>() == "wide<3>");
 static_assert(ts::type_name<ts::max_pool<2>>() == "max_pool");
-static_assert(ts::type_name<ts::detail::attention_parts<2, relu, relu, relu, relu>::scores>() == "scores");
+static_assert(ts::type_name<ts::detail::attention_core<2, relu>::scores>() == "scores");
 
 template <class... Parts>
 using on_features = ts::sequential<ts::features<8>, Parts..., ts::cross_entropy>;

@@ -336,10 +336,10 @@ TEST_CASE("no yes-or-no is forgotten here") {
     [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, for_longest, momentum,
                                  integers, labels, divisor, ignored, row_weight, formula, generated, rows, own,
                                  only_planned, makes_probabilities, takes_logits] = op_record{};
-    [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads] =
-        operand{};
+    [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads,
+                                 gradient_times] = operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
-    [[maybe_unused]] const auto [said, its_loops, operands, nests, linear] = description{};
+    [[maybe_unused]] const auto [said, its_loops, operands, nests, seen, linear] = description{};
     [[maybe_unused]] const auto [called, extent, whole] = ts::loop{};
     CHECK(!(view || passes_gradient || loss || makes_probabilities || takes_logits || additive || gathered || linear ||
             whole || facts.view || said.view));

@@ -26,7 +26,7 @@ enum class says : std::uint8_t {
     precision,
     recomputation,
 };
-inline constexpr int kinds_of_entries = 12;
+inline constexpr int kinds_of_entries = static_cast<int>(says::recomputation) + 1;
 
 } // namespace detail
 
