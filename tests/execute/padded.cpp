@@ -120,6 +120,6 @@ TEST_CASE("a sample without positions is no fault, one longer than the sequence 
     const std::string said = test_support::message_of(predict);
     INFO(said);
     CHECK(test_support::contains(said, "the input lengths has 6 for sample 2"));
-    CHECK(test_support::contains(said, "padded_softmax"));
+    CHECK(test_support::contains(said, "padded_attention"));
     CHECK(test_support::contains(said, "takes integers from 0 to 5"));
 }
