@@ -66,8 +66,9 @@ public:
     index_t value_width() const { return value_width_; }
     double scale() const { return scale_; }
 
-    /// A kernel with a block for each row; lengths and the step's values come behind its own memory.
-    void launch(const kernel& which, std::vector<memory_use> memory, bool drops) const {
+    /// A kernel with a block for each row; lengths and the step's values come behind its own memory. `sees`: it asks which
+    /// keys a row sees.
+    void launch(const kernel& which, std::vector<memory_use> memory, bool drops, bool sees = true) const {
         kernels::attention_numbers n{.heads = groups_ * shared_,
                                      .queries = queries_,
                                      .keys = keys_,
@@ -85,7 +86,7 @@ public:
                                      .percent = own_.percent};
         n.window = std::min(own_.window, n.all_queries + n.all_keys);
         const int lengths = s_.input(3);
-        if (lengths >= 0) {
+        if (lengths >= 0 && sees) {
             n.lengths_at = static_cast<index_t>(memory.size());
             memory.push_back(s_.value(lengths));
         }
@@ -166,7 +167,7 @@ TESSERA_INLINE void attention_backward(const shard_call& s) {
     const int total = s.intermediate(1);
     const memory_use dy = s.gradient(s.output());
     if (s.emits(total)) {
-        a.launch(kernels::attention_mean, {dy, s.value(s.output()), s.gradient_to(total)}, false);
+        a.launch(kernels::attention_mean, {dy, s.value(s.output()), s.gradient_to(total)}, false, false);
         return;
     }
     const memory_use scores = a.take_scores();
