@@ -141,10 +141,13 @@ TEST_CASE("NaN and infinity stay in every way to compute an operator where the r
     const double infinity = std::numeric_limits<double>::infinity();
     tester t;
     for (const op_case& row : op_table()) {
+        // Of a row that sees one key the gradient of its score is a difference of two equal sums.
+        const ts::op_kind kind = row.attributes.kind;
+        const bool cancels = kind == ts::op_kind::attention || kind == ts::op_kind::padded_attention;
         std::uint64_t seed = 6;
         for (const double number : {nan, infinity, -infinity}) {
             CAPTURE(number);
-            t.close = {.spreads = is_product(row.attributes.kind), .fills = false};
+            t.close = {.absolute = cancels ? 1e-8 : 1e-12, .spreads = is_product(kind), .fills = false};
             t.check_row(row, ++seed, 1, [&](op_instance& x) { put(x, operand_kind::input, {number, number}, seed); });
         }
         t.check_row(row, ++seed, 1, [&](op_instance& x) { put(x, operand_kind::output, {nan, infinity}, seed); });
