@@ -67,6 +67,8 @@ const std::vector<layer_case>& cases() {
         of<ts::pixel_norm<>>(),
         of<ts::softmax<>>(),
         of<ts::padded_softmax<>>(),
+        of<ts::attention<>>(),
+        of<ts::padded_attention<>>(),
         of<ts::matmul<>>(),
         of<ts::rotary<>>(),
         of<ts::concat>(),
