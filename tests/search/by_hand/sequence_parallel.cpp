@@ -337,7 +337,7 @@ TEST_CASE("shared sequences: devices that do not divide the heads are refused in
     for (const auto how : {search::sequence_sharing::megatron_sp, search::sequence_sharing::ulysses}) {
         const std::string many = message_of([&] { (void)search::share_sequences(g, how, 1, 16); });
         CHECK(many.find(to_text(ts::rule::more_devices_than_heads)) != std::string::npos);
-        CHECK(many.find("scores") != std::string::npos);
+        CHECK(many.find("attention") != std::string::npos);
         CHECK(many.find("16") != std::string::npos);
         const std::string three = message_of([&] { (void)search::share_sequences(g, how, 1, 3); });
         CHECK(three.find(to_text(ts::rule::devices_do_not_divide_heads)) != std::string::npos);
