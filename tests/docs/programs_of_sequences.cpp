@@ -59,6 +59,35 @@ struct texts {
 
 } // namespace language
 
+namespace sent_tokens { // docs/sequences.md
+
+struct words : ts::embedding<50, 256> {};
+struct norm1 : ts::layer_norm<> {};
+struct logits : ts::linear<50> {};
+
+struct gate : ts::linear<8, ts::no_bias> {};                             // 8 experts
+struct slots : ts::token_slots<ts::top<2>, ts::capacity_factor<1.25>> {};
+struct left : ts::routed_linear<512> {};
+struct right : ts::routed_linear<512> {};
+struct down : ts::routed_linear<256> {};
+using router = ts::branch<gate, ts::aside<ts::router_z_loss<ts::weight<1, 1000>>>, ts::softmax<>,
+    ts::aside<ts::load_balance<2, ts::weight<1, 100>>>, ts::keep_top<ts::top<2>, ts::normalized>>;
+using mixture = ts::routed_experts<slots, router,
+    ts::branches<ts::multiply, ts::branch<ts::with_slots<left>, ts::silu>, ts::with_slots<right>>,
+    ts::with_slots<down>>;
+
+struct network : ts::sequential<ts::tokens<8>, words, ts::residual<norm1, mixture>, logits, ts::cross_entropy> {};
+
+using halves = ts::strategy_of<network, 2, 4, ts::others<ts::split<ts::sample, 2>>>;
+
+struct texts {
+    std::vector<std::int32_t> inputs = integers(4 * 8, 50);
+    std::vector<std::int32_t> labels = integers(4 * 8, 50);
+    int size = 4;
+};
+
+} // namespace sent_tokens
+
 namespace experts {
 
 struct words : ts::embedding<50, 16> {};
@@ -172,6 +201,11 @@ TEST_CASE("a mixture of experts") {
     using namespace experts;
     docs_support::for_training<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
     docs_support::for_training<network, by_experts, 4>([](auto& trainer) { return trainer.step(texts{}); });
+}
+
+TEST_CASE("a mixture of experts whose tokens are sent") {
+    using namespace sent_tokens;
+    docs_support::for_training<network, halves, 4>([](auto& trainer) { return trainer.step(texts{}); });
 }
 
 TEST_CASE("a recommender of two inputs") {

@@ -46,7 +46,9 @@ inline void compare(const task& t, const ts::graph_view& g, int result, const st
     }
     finding& f = found.of(p);
     const double difference = test_support::relative(got, expected, 1e-6);
-    const double allowed = t.allowed > 0 ? t.allowed : allowed_in(t.math);
+    // Attention's scores and weights are rounded to bf16 on their way between products, and once more backward.
+    const bool is_rounded_between = t.math == ts::precision::bf16 && t.what->kind == "attention";
+    const double allowed = t.allowed > 0 ? t.allowed : is_rounded_between ? 6e-2 : allowed_in(t.math);
     ++f.checks;
     f.error = std::max(f.error, difference);
     if (!(difference < allowed)) {

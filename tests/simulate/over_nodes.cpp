@@ -104,7 +104,8 @@ TEST_CASE("random plans: without limits links cost nothing; with one no step is 
             last = now;
         }
         x.links.latency = 1'000'000;
-        CHECK((most_sent(x) == 0 || makespan(x, 1000) >= last + 1'000'000 - 1000));
+        // Some message is under way so long; others may go on beside it.
+        CHECK((most_sent(x) == 0 || makespan(x, 1000) >= std::max<index_t>(last, 1'000'000)));
     });
 }
 
