@@ -15,6 +15,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace test_support;
 namespace simulation = ts::simulation;
 using ts::index_t;
