@@ -26,6 +26,4 @@ using dvec = double __attribute__((vector_size(16)));
 [[gnu::always_inline]] inline vec interleave_high(vec a, vec b) noexcept {
     return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
-[[gnu::always_inline]] inline vec swap_neighbours(vec a) noexcept {
-    return __builtin_shufflevector(a, a, 1, 0, 3, 2);
-}
+[[gnu::always_inline]] inline vec swap_neighbours(vec a) noexcept { return __builtin_shufflevector(a, a, 1, 0, 3, 2); }
