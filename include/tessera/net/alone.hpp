@@ -35,8 +35,7 @@ constexpr void build_alone(graph_builder& b, const shape* inputs, int count) {
         element type = element::f32;
         if constexpr (Layer<first>) {
             const op_record& record = record_of(first::attributes);
-            const bool looks_up =
-                record.index_bound != nullptr && record.index_bound(first::attributes, inputs, 0) > 0;
+            const bool looks_up = record.index_bound != nullptr && record.index_bound(first::attributes, inputs, 0) > 0;
             type = looks_up ? element::i32 : element::f32;
         }
         const int start = b.add_input(inputs[0], type, "input");
