@@ -6,7 +6,6 @@
 #include "tessera/backend/reference/op/cross_entropy.inl"
 #include "tessera/backend/reference/op/gather.inl"
 #include "tessera/backend/reference/op/nest.inl"
-#include "tessera/backend/reference/op/route.inl"
 #include "tessera/backend/reference/op/table.inl"
 #include "tessera/backend/reference/rounded.inl"
 #include "tessera/backend/reference/update.inl"

@@ -58,13 +58,22 @@ struct graph_view {
     /// The number by which an operator draws random numbers: its own, or that of the network that was rewritten.
     constexpr int number_of(int op) const { return ops[op].number < 0 ? op : ops[op].number; }
 
+    /// The shapes of an operator's inputs, as many as it has.
+    struct input_shapes {
+        shape of[max_inputs];
+    };
+    constexpr input_shapes shapes_of_inputs(int op) const {
+        input_shapes inputs;
+        for (int k = 0; k < ops[op].inputs.size(); ++k) {
+            inputs.of[k] = tensors[ops[op].inputs[k]].extents;
+        }
+        return inputs;
+    }
+
     /// The description of an operator.
     constexpr description describe(int op) const {
-        shape inputs[max_inputs];
-        for (int k = 0; k < ops[op].inputs.size(); ++k) {
-            inputs[k] = tensors[ops[op].inputs[k]].extents;
-        }
-        description d = tessera::describe(ops[op].attributes, inputs, ops[op].inputs.size());
+        const input_shapes inputs = shapes_of_inputs(op);
+        description d = tessera::describe(ops[op].attributes, inputs.of, ops[op].inputs.size());
         if (ops[op].attributes.math == precision::bf16) {
             for (operand& o : d.operands) {
                 o.type = o.kind == operand_kind::input    ? tensors[ops[op].inputs[o.slot]].type
@@ -76,11 +85,8 @@ struct graph_view {
     }
     /// What its indices do not say of an operator.
     constexpr op_facts facts(int op) const {
-        shape inputs[max_inputs];
-        for (int k = 0; k < ops[op].inputs.size(); ++k) {
-            inputs[k] = tensors[ops[op].inputs[k]].extents;
-        }
-        return facts_of(ops[op].attributes, inputs, ops[op].inputs.size(), tensors[ops[op].output].extents);
+        const input_shapes inputs = shapes_of_inputs(op);
+        return facts_of(ops[op].attributes, inputs.of, ops[op].inputs.size(), tensors[ops[op].output].extents);
     }
     constexpr bool is_loss(int op) const { return record_of(ops[op].attributes).facts.loss; }
 
@@ -89,14 +95,7 @@ struct graph_view {
     constexpr index_t integers_of(int op, int slot) const {
         const op_attributes& a = ops[op].attributes;
         const auto& count = record_of(a).index_bound;
-        if (count == nullptr) {
-            return 0;
-        }
-        shape inputs[max_inputs];
-        for (int k = 0; k < ops[op].inputs.size(); ++k) {
-            inputs[k] = tensors[ops[op].inputs[k]].extents;
-        }
-        return count(a, inputs, slot);
+        return count != nullptr ? count(a, shapes_of_inputs(op).of, slot) : 0;
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
     constexpr index_t integers_in(int tensor) const {

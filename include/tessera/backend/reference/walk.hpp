@@ -17,6 +17,8 @@ struct cursor {
 
 /// Distance between two indices of dimension `d` in a dense array over `region`.
 index_t stride_in(const box& region, int d);
+/// The place of an element in a dense array over `region`, of rank 3.
+index_t place_in(const box& region, index_t i, index_t j, index_t k);
 
 /// The operand's element in a dense array over `region`. A dimension without an index (`all`) stays at its first
 /// element.

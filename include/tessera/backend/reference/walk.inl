@@ -15,6 +15,11 @@ TESSERA_INLINE index_t stride_in(const box& region, int d) {
     return stride;
 }
 
+TESSERA_INLINE index_t place_in(const box& region, index_t i, index_t j, index_t k) {
+    return ((i - region.dim[0].begin) * region.dim[1].size() + j - region.dim[1].begin) * region.dim[2].size() + k -
+           region.dim[2].begin;
+}
+
 TESSERA_INLINE cursor place(const operand& o, const box& region) {
     cursor c;
     for (int k = 0; k < o.extents.rank; ++k) {

@@ -14,31 +14,68 @@ namespace tessera::reference {
 
 namespace detail {
 
+/// The rows [N,T,heads * each] of queries, or [N,S,groups * each] of keys and values, by heads of queries.
+template <class Real>
+struct head_rows {
+    Real* data;
+    const box& region;
+    index_t each;
+    index_t shared = 1; ///< heads of queries that have one row
+
+    Real* operator()(index_t n, index_t h, index_t t) const { return data + place_in(region, n, t, h / shared * each); }
+};
+
+/// A number for each row of a head, [N,H,T].
+template <class Real>
+struct row_numbers {
+    Real* data;
+    const box& region;
+
+    Real& operator()(index_t n, index_t h, index_t t) const { return data[place_in(region, n, h, t)]; }
+};
+
 /// A shard of an attention, by heads of queries, queries and keys with their numbers in the whole operator.
 template <class Real>
 class attention_shard {
 public:
-    /// `sees`: whether the pass asks which keys a row sees, and which of their weights are dropped.
+    /// `sees`: whether the pass computes scores; it knows neither queries nor keys otherwise.
     explicit attention_shard(const shard<Real>& s, bool sees = true)
-        : a_(s.call.attributes.template as<op::attention_attributes>()), loops_(a_.heads > a_.groups()), s_(s),
-          query_(s.extents(s.input(0))), key_(s.extents(s.input(1))), seen_(a_, query_[1], key_[1]),
-          width_(query_[2] / a_.heads), value_width_(s.extents(s.input(2))[2] / a_.groups()),
-          shared_(a_.heads / a_.groups()),
-          scale_(static_cast<Real>(a_.scale == 0 ? 1 / std::sqrt(static_cast<double>(width_)) : a_.scale)) {
-        if (const int o = s.input(3); o >= 0 && sees) {
+        : a_(s.call.attributes.template as<op::attention_attributes>()), loops_(a_.heads > a_.groups()),
+          s_(s), extents_{s.extents(s.input(0)), s.extents(s.input(1)), s.extents(s.input(2))},
+          seen_(a_, extents_[0][1], extents_[1][1]), shared_(a_.heads / a_.groups()),
+          scale_(static_cast<Real>(a_.scale == 0 ? 1 / std::sqrt(static_cast<double>(width())) : a_.scale)) {
+        if (!sees) {
+            return;
+        }
+        query_ = s.value(s.input(0));
+        key_ = s.value(s.input(1));
+        if (const int o = s.input(3); o >= 0) {
             lengths_ = s.template value<std::int32_t>(o) - s.call.value[o].region.dim[0].begin;
         }
-        drops_ = sees && a_.percent > 0 && s.call.what != pass::evaluate;
+        drops_ = a_.percent > 0 && s.call.what != pass::evaluate;
         if (drops_ && s.call.run == nullptr) {
             throw error("tessera: an attention that drops weights needs the state of the run (seed and step)");
         }
         drop_key_ = drops_ ? op::mask_key(s.call.run->seed, s.call.run->step, s.call.op) : 0;
     }
 
-    index_t width() const { return width_; }
-    index_t value_width() const { return value_width_; }
+    index_t width() const { return extents_[0][2] / a_.heads; }
+    index_t value_width() const { return extents_[2][2] / a_.groups(); }
+    Real scale() const { return scale_; }
 
-    /// Calls body(sample, head, query, first key, behind the last key) for every row; the keys are those that it sees.
+    /// Of an operand's value or gradient: inputs 0 to 2, or the output.
+    head_rows<Real> of_heads(int o, Real* data, const tile_view& at) const {
+        const bool is_query = o == s_.input(0);
+        const bool is_key = o == s_.input(1);
+        return {data, at.region, is_query || is_key ? width() : value_width(),
+                is_query || o == s_.output() ? 1 : shared_};
+    }
+    head_rows<Real> values(int o) const { return of_heads(o, s_.value(o), s_.call.value[o]); }
+    head_rows<Real> gradients(int o) const { return of_heads(o, s_.gradient(o), s_.call.gradient[o]); }
+    row_numbers<Real> numbers(int o) const { return {s_.value(o), s_.call.value[o].region}; }
+    row_numbers<Real> number_gradients(int o) const { return {s_.gradient(o), s_.call.gradient[o].region}; }
+
+    /// Calls body(sample, head, query, keys) for every row; the keys are those that it sees.
     template <class Body>
     void for_each_row(Body&& body) const {
         const interval* const r = s_.call.ranges;
@@ -47,23 +84,11 @@ public:
             for (index_t g = r[loops_.group].begin; g < r[loops_.group].end; ++g) {
                 for (index_t h = g * shared_ + heads.begin; h < g * shared_ + heads.end; ++h) {
                     for (index_t t = r[loops_.query].begin; t < r[loops_.query].end; ++t) {
-                        const interval keys = intersect(r[loops_.key], keys_of(n, t));
-                        body(n, h, t, keys);
+                        body(n, h, t, intersect(r[loops_.key], keys_of(n, t)));
                     }
                 }
             }
         }
-    }
-    /// The channels of an operand of queries, or of keys and values, for a head of queries.
-    Real* queries(Real* data, const tile_view& v, index_t n, index_t h, index_t t, index_t each) const {
-        return data + place_in(v.region, n, t, h * each);
-    }
-    Real* keys(Real* data, const tile_view& v, index_t n, index_t h, index_t s, index_t each) const {
-        return data + place_in(v.region, n, s, h / shared_ * each);
-    }
-    /// The number of a row in an operand [N,H,T].
-    Real& row(Real* data, const tile_view& v, index_t n, index_t h, index_t t) const {
-        return data[place_in(v.region, n, h, t)];
     }
 
     /// A score, and what its derivative by scale * (q . k) is.
@@ -71,9 +96,11 @@ public:
         Real value;
         Real slope;
     };
-    score score_of(const Real* q, const Real* k, index_t h, index_t t, index_t s) const {
+    score score_of(index_t n, index_t h, index_t t, index_t s) const {
+        const Real* const q = of_heads(s_.input(0), query_, s_.call.value[s_.input(0)])(n, h, t);
+        const Real* const k = of_heads(s_.input(1), key_, s_.call.value[s_.input(1)])(n, h, s);
         Real z = 0;
-        for (index_t i = 0; i < width_; ++i) {
+        for (index_t i = 0; i < width(); ++i) {
             z += q[i] * k[i];
         }
         z *= scale_;
@@ -90,40 +117,35 @@ public:
         }
         return {z, slope};
     }
-    Real scale() const { return scale_; }
 
     /// The factor of a weight: 1, or what dropout makes of it.
     Real kept(index_t n, index_t h, index_t t, index_t s) const {
         if (!drops_) {
             return 1;
         }
-        const index_t number = ((n * a_.heads + h) * query_[1] + t) * key_[1] + s;
+        const index_t number = ((n * a_.heads + h) * extents_[0][1] + t) * extents_[1][1] + s;
         const auto percent = static_cast<int>(a_.percent);
         return op::keeps(drop_key_, number, percent) ? static_cast<Real>(op::kept_scale(percent)) : Real(0);
     }
 
 private:
     interval keys_of(index_t n, index_t t) const {
-        const index_t keys = lengths_ != nullptr && lengths_[n] < key_[1] ? lengths_[n] : key_[1];
+        const index_t all = extents_[1][1];
+        const index_t keys = lengths_ != nullptr && lengths_[n] < all ? lengths_[n] : all;
         const index_t first = seen_.first(t);
         const index_t end = seen_.end(t, keys);
         return {first, end > first ? end : first};
-    }
-    static index_t place_in(const box& region, index_t i, index_t j, index_t k) {
-        return ((i - region.dim[0].begin) * region.dim[1].size() + j - region.dim[1].begin) * region.dim[2].size() + k -
-               region.dim[2].begin;
     }
 
     op::attention_attributes a_;
     op::attention_loops loops_;
     const shard<Real>& s_;
-    shape query_;
-    shape key_;
+    shape extents_[3]; ///< of queries, keys and values
     op::keys_seen seen_;
-    index_t width_;
-    index_t value_width_;
     index_t shared_;
     Real scale_;
+    Real* query_ = nullptr;
+    Real* key_ = nullptr;
     const std::int32_t* lengths_ = nullptr;
     bool drops_ = false;
     std::uint64_t drop_key_ = 0;
@@ -132,60 +154,48 @@ private:
 template <class Real>
 void attention_maximum(const shard<Real>& s) {
     const attention_shard<Real> a(s);
-    const tile_view* const v = s.call.value;
-    const int q = s.input(0), k = s.input(1), largest = s.intermediate(0);
-    Real *const pq = s.value(q), *const pk = s.value(k), *const to = s.value(largest);
+    const auto largest = a.numbers(s.intermediate(0));
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         Real top = -std::numeric_limits<Real>::infinity();
         for (index_t i = keys.begin; i < keys.end; ++i) {
-            const Real z =
-                a.score_of(a.queries(pq, v[q], n, h, t, a.width()), a.keys(pk, v[k], n, h, i, a.width()), h, t, i)
-                    .value;
+            const Real z = a.score_of(n, h, t, i).value;
             top = z > top || is_nan(z) ? z : top;
         }
-        a.row(to, v[largest], n, h, t) = top;
+        largest(n, h, t) = top;
     });
 }
 
 template <class Real>
 void attention_total(const shard<Real>& s) {
     const attention_shard<Real> a(s);
-    const tile_view* const v = s.call.value;
-    const int q = s.input(0), k = s.input(1), largest = s.intermediate(0), total = s.intermediate(1);
-    Real *const pq = s.value(q), *const pk = s.value(k), *const top = s.value(largest), *const to = s.value(total);
+    const auto largest = a.numbers(s.intermediate(0));
+    const auto total = a.numbers(s.intermediate(1));
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         Real sum = 0;
         for (index_t i = keys.begin; i < keys.end; ++i) {
-            const Real z =
-                a.score_of(a.queries(pq, v[q], n, h, t, a.width()), a.keys(pk, v[k], n, h, i, a.width()), h, t, i)
-                    .value;
-            sum += std::exp(z - a.row(top, v[largest], n, h, t));
+            sum += std::exp(a.score_of(n, h, t, i).value - largest(n, h, t));
         }
-        a.row(to, v[total], n, h, t) = sum;
+        total(n, h, t) = sum;
     });
 }
 
 template <class Real>
 void attention_mixture(const shard<Real>& s) {
     const attention_shard<Real> a(s);
-    const tile_view* const v = s.call.value;
-    const int q = s.input(0), k = s.input(1), x = s.input(2), y = s.output();
-    const int largest = s.intermediate(0), total = s.intermediate(1);
-    Real *const pq = s.value(q), *const pk = s.value(k), *const px = s.value(x), *const py = s.value(y);
-    Real *const top = s.value(largest), *const sum = s.value(total);
+    const auto largest = a.numbers(s.intermediate(0));
+    const auto total = a.numbers(s.intermediate(1));
+    const auto value = a.values(s.input(2));
+    const auto y = a.values(s.output());
     const index_t width = a.value_width();
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
-        Real* const to = a.queries(py, v[y], n, h, t, width);
+        Real* const to = y(n, h, t);
         for (index_t e = 0; e < width; ++e) {
             to[e] = 0;
         }
         for (index_t i = keys.begin; i < keys.end; ++i) {
-            const Real z =
-                a.score_of(a.queries(pq, v[q], n, h, t, a.width()), a.keys(pk, v[k], n, h, i, a.width()), h, t, i)
-                    .value;
-            const Real weight = std::exp(z - a.row(top, v[largest], n, h, t)) / a.row(sum, v[total], n, h, t);
+            const Real weight = std::exp(a.score_of(n, h, t, i).value - largest(n, h, t)) / total(n, h, t);
             const Real kept = a.kept(n, h, t, i);
-            const Real* const from = a.keys(px, v[x], n, h, i, width);
+            const Real* const from = value(n, h, i);
             for (index_t e = 0; e < width && kept != 0; ++e) {
                 to[e] += kept * weight * from[e];
             }
@@ -197,17 +207,15 @@ void attention_mixture(const shard<Real>& s) {
 template <class Real>
 void attention_total_gradient(const shard<Real>& s, int o) {
     const attention_shard<Real> a(s, false);
-    const int y = s.output();
-    Real *const dy = s.gradient(y), *const py = s.value(y), *const to = s.gradient(o);
-    const index_t width = a.value_width();
+    const auto dy = a.gradients(s.output());
+    const auto y = a.values(s.output());
+    const auto to = a.number_gradients(o);
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval&) {
-        const Real* const from = a.queries(dy, s.call.gradient[y], n, h, t, width);
-        const Real* const made = a.queries(py, s.call.value[y], n, h, t, width);
         Real sum = 0;
-        for (index_t e = 0; e < width; ++e) {
-            sum += from[e] * made[e];
+        for (index_t e = 0; e < a.value_width(); ++e) {
+            sum += dy(n, h, t)[e] * y(n, h, t)[e];
         }
-        a.row(to, s.call.gradient[o], n, h, t) = sum;
+        to(n, h, t) = sum;
     });
 }
 
@@ -216,40 +224,35 @@ void attention_total_gradient(const shard<Real>& s, int o) {
 template <class Real>
 void attention_gradient(const shard<Real>& s, int o) {
     const attention_shard<Real> a(s);
-    const tile_view* const v = s.call.value;
-    const tile_view* const g = s.call.gradient;
-    const int q = s.input(0), k = s.input(1), x = s.input(2), y = s.output();
-    const int largest = s.intermediate(0), total = s.intermediate(1);
-    Real *const pq = s.value(q), *const pk = s.value(k), *const px = s.value(x);
-    Real *const top = s.value(largest), *const sum = s.value(total), *const means = s.gradient(total);
-    Real *const dy = s.gradient(y), *const to = s.gradient(o);
-    const index_t width = a.width();
-    const index_t value_width = a.value_width();
+    const bool of_queries = o == s.input(0);
+    const auto largest = a.numbers(s.intermediate(0));
+    const auto total = a.numbers(s.intermediate(1));
+    const auto means = a.number_gradients(s.intermediate(1));
+    const auto values = a.values(s.input(2));
+    const auto others = a.values(s.input(of_queries ? 1 : 0)); // by which slopes are multiplied
+    const auto dy = a.gradients(s.output());
+    const auto to = a.gradients(o);
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
-        const Real* const query = a.queries(pq, v[q], n, h, t, width);
-        const Real* const from = a.queries(dy, g[y], n, h, t, value_width);
-        const Real mean = a.row(means, g[total], n, h, t);
+        const Real* const from = dy(n, h, t);
         for (index_t i = keys.begin; i < keys.end; ++i) {
-            const Real* const key = a.keys(pk, v[k], n, h, i, width);
-            const auto z = a.score_of(query, key, h, t, i);
-            const Real weight = std::exp(z.value - a.row(top, v[largest], n, h, t)) / a.row(sum, v[total], n, h, t);
+            const auto z = a.score_of(n, h, t, i);
+            const Real weight = std::exp(z.value - largest(n, h, t)) / total(n, h, t);
             const Real kept = a.kept(n, h, t, i);
-            if (o == x) {
-                Real* const value = a.keys(to, g[o], n, h, i, value_width);
-                for (index_t e = 0; e < value_width && kept != 0; ++e) {
-                    value[e] += kept * weight * from[e];
+            Real* const into = to(n, h, of_queries ? t : i);
+            if (o == s.input(2)) {
+                for (index_t e = 0; e < a.value_width() && kept != 0; ++e) {
+                    into[e] += kept * weight * from[e];
                 }
                 continue;
             }
-            const Real* const value = a.keys(px, v[x], n, h, i, value_width);
+            const Real* const value = values(n, h, i);
             Real along = 0;
-            for (index_t e = 0; e < value_width && kept != 0; ++e) {
+            for (index_t e = 0; e < a.value_width() && kept != 0; ++e) {
                 along += from[e] * value[e];
             }
-            const Real slope = a.scale() * z.slope * weight * (kept * along - mean);
-            Real* const into = o == q ? a.queries(to, g[o], n, h, t, width) : a.keys(to, g[o], n, h, i, width);
-            const Real* const other = o == q ? key : query;
-            for (index_t c = 0; c < width; ++c) {
+            const Real slope = a.scale() * z.slope * weight * (kept * along - means(n, h, t));
+            const Real* const other = others(n, h, of_queries ? i : t);
+            for (index_t c = 0; c < a.width(); ++c) {
                 into[c] += slope * other[c];
             }
         }

@@ -57,9 +57,6 @@ void for_each_route(const shard<Real>& s, Body&& body) {
     }
 }
 
-/// The place of an element in a dense array over `region`.
-index_t place_in(const box& region, index_t i, index_t j, index_t k);
-
 template <class Real>
 void route(const shard<Real>& s) {
     const int y = s.output();
@@ -102,9 +99,5 @@ inline constexpr row_list route_rows{
 };
 
 } // namespace tessera::reference
-
-#ifndef TESSERA_COMPILED
-#include "tessera/backend/reference/op/route.inl"
-#endif
 
 #include "tessera/base/end_header.inl"
