@@ -128,21 +128,15 @@ TESSERA_INLINE void builder::take_state(int op, const task& t, shard_text& s) {
 }
 
 TESSERA_INLINE void builder::add_dropout(int op, const task& t, const shard_text& s) {
-    const std::string unit = dropped_by(s.attributes());
-    if (unit.empty()) {
+    const auto& dropped_by = row_of(s.attributes()).dropped;
+    const dropped_numbers x = dropped_by != nullptr ? dropped_by(s) : dropped_numbers{};
+    if (*x.unit == 0) {
         return;
     }
-    const bool of_weights = s.attributes().kind == op_kind::attention;
     if (out_.dropouts.empty() || out_.dropouts.back().name != s.name) {
-        out_.dropouts.push_back({s.name,
-                                 g_.number_of(op),
-                                 dropped_percent(s.attributes()),
-                                 unit,
-                                 of_weights ? detail::extents_of_weights(s) : s.output_extents(),
-                                 {}});
+        out_.dropouts.push_back({s.name, g_.number_of(op), x.percent, x.unit, x.extents, {}});
     }
-    out_.dropouts.back().shards.push_back(
-        {t.device, of_weights ? detail::region_of_weights(s) : s.output_region(), t.compute().value[s.d->output()]});
+    out_.dropouts.back().shards.push_back({t.device, x.region, t.compute().value[s.d->output()]});
 }
 
 TESSERA_INLINE void builder::nest_lines(int op, int k) {

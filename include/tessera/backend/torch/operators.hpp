@@ -35,7 +35,7 @@ inline constexpr named_row rows[] = {
     {op_kind::upsample_nearest, {upsample_nearest_line}},
     {op_kind::linear, {linear_line}},
     {op_kind::matmul, {matmul_line}},
-    {op_kind::attention, {attention_line, attention_nest}},
+    {op_kind::attention, {attention_line, attention_nest, dropped_weights}},
     {op_kind::embedding, {embedding_line}},
     {op_kind::position_embedding, {position_embedding_line}},
     {op_kind::flatten, {view_line}},
@@ -47,9 +47,9 @@ inline constexpr named_row rows[] = {
     {op_kind::concat, {concat_line}},
     {op_kind::permute, {permute_line}},
     {op_kind::broadcast_to, {broadcast_to_line}},
-    {op_kind::dropout, {dropout_line}},
-    {op_kind::channel_dropout, {dropout_line}},
-    {op_kind::stochastic_depth, {dropout_line}},
+    {op_kind::dropout, {dropout_line, nullptr, dropped<op::dropped_unit::element>}},
+    {op_kind::channel_dropout, {dropout_line, nullptr, dropped<op::dropped_unit::channel>}},
+    {op_kind::stochastic_depth, {dropout_line, nullptr, dropped<op::dropped_unit::sample>}},
     {op_kind::batch_norm, {batch_norm_line, batch_norm_nest}},
     {op_kind::layer_norm, {layer_norm_line, layer_norm_nest}},
     {op_kind::group_norm, {group_norm_line}},
@@ -66,10 +66,6 @@ operator_row row_of(const op_attributes& a);
 
 /// Whether an operator takes its parameters rounded to bf16, in a network of bf16: as the reference backend has it.
 bool takes_rounded_parameters(const op_attributes& a);
-
-/// What is dropped as one, where an operator drops anything: "element", "channel", "sample"; empty otherwise.
-std::string dropped_by(const op_attributes& a);
-index_t dropped_percent(const op_attributes& a);
 
 } // namespace tessera::torch
 

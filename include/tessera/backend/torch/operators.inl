@@ -23,21 +23,6 @@ TESSERA_INLINE bool takes_rounded_parameters(const op_attributes& a) {
     return a.kind == op_kind::conv2d || a.kind == op_kind::conv3d || a.kind == op_kind::linear;
 }
 
-TESSERA_INLINE std::string dropped_by(const op_attributes& a) {
-    return a.kind == op_kind::dropout            ? "element"
-           : a.kind == op_kind::channel_dropout  ? "channel"
-           : a.kind == op_kind::stochastic_depth ? "sample"
-           : dropped_percent(a) > 0              ? "element"
-                                                 : "";
-}
-
-TESSERA_INLINE index_t dropped_percent(const op_attributes& a) {
-    return a.kind == op_kind::attention ? a.as<op::attention_attributes>().percent
-           : a.kind == op_kind::dropout || a.kind == op_kind::channel_dropout || a.kind == op_kind::stochastic_depth
-               ? a.as<op::dropout_attributes>().percent
-               : 0;
-}
-
 } // namespace tessera::torch
 
 #include "tessera/base/end_header.inl"

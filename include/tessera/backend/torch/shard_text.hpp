@@ -47,6 +47,14 @@ struct shard_text {
     std::string intermediate(int slot) const { return value[to_size(operand_of(operand_kind::intermediate, slot))]; }
 };
 
+/// What an operator's shard drops at random, by its place in a whole tensor that need not be the output.
+struct dropped_numbers {
+    const char* unit = ""; ///< what is dropped as one: "element", "channel", "sample"; empty: it drops nothing
+    index_t percent = 0;
+    shape extents;
+    box region;
+};
+
 /// What an operator's shard is in PyTorch.
 struct operator_row {
     /// The line, or lines, of the operator in one piece; empty: it cannot be said, and `why` has been told.
@@ -54,10 +62,16 @@ struct operator_row {
     /// Where its nests exchange intermediates: the expression that nest `nest` makes; empty as above. Null: it cannot
     /// be split so.
     std::string (*nest)(const shard_text&, int nest, std::string& why) = nullptr;
+    /// Null: it drops nothing.
+    dropped_numbers (*dropped)(const shard_text&) = nullptr;
 };
 
 /// "out = expression".
 inline std::string assign(const shard_text& s, const std::string& expression) { return s.out + " = " + expression; }
+
+/// What is left of `x` when the runtime has dropped some: which numbers, by their places in the whole tensor, it knows
+/// from the table of dropouts.
+std::string with_dropout(const shard_text& s, const std::string& x);
 
 } // namespace tessera::torch
 

@@ -21,6 +21,10 @@ TESSERA_INLINE interval shard_text::range(loop_name loop) const {
     return l < 0 ? interval{0, 1} : ranges[l];
 }
 
+TESSERA_INLINE std::string with_dropout(const shard_text& s, const std::string& x) {
+    return "r.dropout(" + literal(s.name) + ", " + x + (s.number > 0 ? ", " + std::to_string(s.number) : "") + ")";
+}
+
 } // namespace tessera::torch
 
 #include "tessera/base/end_header.inl"

@@ -15,9 +15,8 @@ std::string attention_scores(const shard_text& s);
 std::string attention_line(const shard_text& s, std::string&);
 std::string attention_nest(const shard_text& s, int nest, std::string& why);
 
-/// What dropout numbers: weights by sample, head, query and key, and those of the shard.
-shape extents_of_weights(const shard_text& s);
-box region_of_weights(const shard_text& s);
+/// Weights are numbered by sample, head, query and key.
+dropped_numbers dropped_weights(const shard_text& s);
 
 } // namespace tessera::torch::detail
 

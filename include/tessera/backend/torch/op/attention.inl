@@ -7,20 +7,21 @@
 
 namespace tessera::torch::detail {
 
-TESSERA_INLINE shape extents_of_weights(const shard_text& s) {
+TESSERA_INLINE dropped_numbers dropped_weights(const shard_text& s) {
+    const auto a = s.as<op::attention_attributes>();
     const shape& q = s.input_extents(0);
-    return make_shape(q[0], s.as<op::attention_attributes>().heads, q[1], s.input_extents(1)[1]);
-}
-
-TESSERA_INLINE box region_of_weights(const shard_text& s) {
     const box rows = region(*s.d, s.operand_of(operand_kind::intermediate, 0), s.ranges);
-    return {4, {rows.dim[0], rows.dim[1], rows.dim[2], s.range(loop_name::key_position)}};
+    return {a.percent > 0 ? "element" : "",
+            a.percent,
+            make_shape(q[0], a.heads, q[1], s.input_extents(1)[1]),
+            {4, {rows.dim[0], rows.dim[1], rows.dim[2], s.range(loop_name::key_position)}}};
 }
 
 TESSERA_INLINE std::string attention_scores(const shard_text& s) {
     const auto a = s.as<op::attention_attributes>();
-    const shape all = extents_of_weights(s);
-    const box own = region_of_weights(s);
+    const dropped_numbers weights = dropped_weights(s);
+    const shape& all = weights.extents;
+    const box& own = weights.region;
     const index_t width = s.input_extents(0)[2] / a.heads;
     const auto number = [](index_t x) { return std::to_string(x); };
     std::string text = "rt.attention_scores(" + s.input(0) + ", " + s.input(1) + ", " + number(own.dim[1].size()) +
@@ -40,8 +41,7 @@ TESSERA_INLINE std::string attention_scores(const shard_text& s) {
 TESSERA_INLINE std::string attention_line(const shard_text& s, std::string&) {
     std::string weights = "rt.attention_weights(" + attention_scores(s) + ")";
     if (s.as<op::attention_attributes>().percent > 0) {
-        weights = "r.dropout(" + literal(s.name) + ", " + weights +
-                  (s.number > 0 ? ", " + std::to_string(s.number) : "") + ")";
+        weights = with_dropout(s, weights);
     }
     return assign(s, "rt.attention_mixture(" + weights + ", " + s.input(2) + ", " +
                          std::to_string(s.range(loop_name::channel).size()) + ")");

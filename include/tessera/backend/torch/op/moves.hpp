@@ -29,8 +29,13 @@ std::string pad_line(const shard_text& s, std::string& why);
 
 std::string flip_line(const shard_text& s, std::string&);
 
-/// Which elements, by their places in the whole tensor, the runtime knows from the table of dropouts.
 std::string dropout_line(const shard_text& s, std::string&);
+template <op::dropped_unit Unit>
+dropped_numbers dropped(const shard_text& s) {
+    constexpr const char* names[] = {"element", "channel", "sample"};
+    return {names[static_cast<int>(Unit)], s.as<op::dropout_attributes>().percent, s.output_extents(),
+            s.output_region()};
+}
 
 } // namespace tessera::torch::detail
 

@@ -67,8 +67,7 @@ TESSERA_INLINE std::string flip_line(const shard_text& s, std::string&) {
 }
 
 TESSERA_INLINE std::string dropout_line(const shard_text& s, std::string&) {
-    return assign(s, "r.dropout(" + literal(s.name) + ", " + s.input() +
-                         (s.number > 0 ? ", " + std::to_string(s.number) : "") + ")");
+    return assign(s, with_dropout(s, s.input()));
 }
 
 } // namespace tessera::torch::detail
