@@ -32,7 +32,7 @@ double processor_milliseconds() {
 struct attention {
     std::ptrdiff_t samples, positions, heads, groups, width;
     bool causal;
-    floats query, key, value, dy, y, maximum, sum, dq, dk, dv;
+    floats query, key, value, dy, y, maximum, sum, means, dq, dk, dv;
 
     std::size_t elements(std::ptrdiff_t h) const { return ts::to_size(samples * positions * h * width); }
 
@@ -67,15 +67,17 @@ struct attention {
                              k::attention_step::all, scratch);
     }
     void backward(std::ptrdiff_t first, std::ptrdiff_t count, void* scratch) {
+        k::attention_means(shape(first, count), rows<const float>(y, heads, first), rows<const float>(dy, heads, first),
+                           numbers<float>(means, first), scratch);
         k::attention_backward(shape(first, count),
                               {.query = rows<const float>(query, heads, first),
                                .key = rows<const float>(key, groups, first),
                                .value = rows<const float>(value, groups, first),
                                .extras = {},
-                               .output = rows<const float>(y, heads, first),
                                .output_gradient = rows<const float>(dy, heads, first),
                                .maximum = numbers<const float>(maximum, first),
                                .sum = numbers<const float>(sum, first),
+                               .means = numbers<const float>(means, first),
                                .query_gradient = rows<float>(dq, heads, first),
                                .key_gradient = rows<float>(dk, groups, first),
                                .value_gradient = rows<float>(dv, groups, first),
@@ -116,12 +118,13 @@ int main(int count, char** text) {
                 .y = {},
                 .maximum = {},
                 .sum = {},
+                .means = {},
                 .dq = {},
                 .dk = {},
                 .dv = {}};
     for (floats* const f : {&a.query, &a.dy, &a.y, &a.dq}) f->resize(a.elements(a.heads));
     for (floats* const f : {&a.key, &a.value, &a.dk, &a.dv}) f->resize(a.elements(a.groups));
-    for (floats* const f : {&a.maximum, &a.sum}) f->resize(ts::to_size(a.samples * a.heads * a.positions));
+    for (floats* const f : {&a.maximum, &a.sum, &a.means}) f->resize(ts::to_size(a.samples * a.heads * a.positions));
     if (!transfer(text[8], "rb", {&a.query, &a.key, &a.value, &a.dy})) {
         std::fprintf(stderr, "%s does not hold so many numbers\n", text[8]);
         return 1;

@@ -279,37 +279,29 @@ void forward(const problem& p, const rectangle& r, k::attention_step step, resul
 
 void backward(const problem& p, const rectangle& r, bool accumulate, results& out) {
     const k::attention_shape s = shape_of(p, r);
-    // Every other time the means come of a pass before.
     floats means(p.rows(), NAN);
-    static int passes = 0;
-    const bool first = passes++ % 2 == 1;
-    if (first) {
-        scratch_memory scratch(k::attention_means_scratch(s));
-        k::attention_means(s, rows_of<const float>(p, r, out.y, true, true),
-                           rows_of<const float>(p, r, p.dy, true, true), numbers_of<float>(p, r, means),
-                           scratch.bytes.data());
-        CHECK(scratch.intact());
-    }
+    scratch_memory before(k::attention_means_scratch(s));
+    k::attention_means(s, rows_of<const float>(p, r, out.y, true, true), rows_of<const float>(p, r, p.dy, true, true),
+                       numbers_of<float>(p, r, means), before.bytes.data());
+    CHECK(before.intact());
     scratch_memory scratch(k::attention_backward_scratch(s));
-    k::attention_backward(
-        s,
-        {.query = rows_of<const float>(p, r, p.query, true, false),
-         .key = rows_of<const float>(p, r, p.keys, false, false),
-         .value = rows_of<const float>(p, r, p.value, false, true),
-         .extras = extras_of(p, r),
-         .output = first ? k::attention_rows<const float>{} : rows_of<const float>(p, r, out.y, true, true),
-         .output_gradient = rows_of<const float>(p, r, p.dy, true, true),
-         .maximum = numbers_of<const float>(p, r, out.maximum),
-         .sum = numbers_of<const float>(p, r, out.sum),
-         .means = first ? numbers_of<const float>(p, r, means) : k::attention_numbers<const float>{},
-         .query_gradient = rows_of<float>(p, r, out.dq, true, false),
-         .key_gradient = rows_of<float>(p, r, out.dk, false, false),
-         .value_gradient = rows_of<float>(p, r, out.dv, false, true),
-         .bias_gradient = p.bias.empty()
-                              ? nullptr
-                              : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads, r.query[0], r.key[0]),
-         .accumulate = accumulate},
-        scratch.bytes.data());
+    k::attention_backward(s,
+                          {.query = rows_of<const float>(p, r, p.query, true, false),
+                           .key = rows_of<const float>(p, r, p.keys, false, false),
+                           .value = rows_of<const float>(p, r, p.value, false, true),
+                           .extras = extras_of(p, r),
+                           .output_gradient = rows_of<const float>(p, r, p.dy, true, true),
+                           .maximum = numbers_of<const float>(p, r, out.maximum),
+                           .sum = numbers_of<const float>(p, r, out.sum),
+                           .means = numbers_of<const float>(p, r, means),
+                           .query_gradient = rows_of<float>(p, r, out.dq, true, false),
+                           .key_gradient = rows_of<float>(p, r, out.dk, false, false),
+                           .value_gradient = rows_of<float>(p, r, out.dv, false, true),
+                           .bias_gradient = p.bias.empty() ? nullptr
+                                                           : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads,
+                                                                                          r.query[0], r.key[0]),
+                           .accumulate = accumulate},
+                          scratch.bytes.data());
     CHECK(scratch.intact());
 }
 

@@ -74,9 +74,9 @@ struct attention_forward_arrays {
 struct attention_backward_arrays {
     attention_rows<const float> query, key, value;
     attention_extras extras;
-    attention_rows<const float> output, output_gradient; ///< of all keys
-    attention_numbers<const float> maximum, sum;         ///< likewise
-    attention_numbers<const float> means; ///< of a row, what attention_means() makes; null: made of the output
+    attention_rows<const float> output_gradient;
+    attention_numbers<const float> maximum, sum; ///< of all keys
+    attention_numbers<const float> means;        ///< likewise: what attention_means() makes, over all parts
     /// Overwritten, or added to where `accumulate`; null: not wanted.
     attention_rows<float> query_gradient, key_gradient, value_gradient;
     float* bias_gradient = nullptr; ///< laid out as the bias; added to. Null: not wanted
@@ -190,7 +190,7 @@ inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::pt
 [[nodiscard]] constexpr std::size_t attention_backward_scratch(const attention_shape& s) noexcept {
     using namespace detail;
     const std::size_t w = to_size(padded_width(s.width)), v = to_size(padded_width(s.value_width));
-    return 64 + sizeof(float) * ((3 * w + 3 * v + 2 * attention_keys) * attention_queries +
+    return 64 + sizeof(float) * ((3 * w + 2 * v + 2 * attention_keys) * attention_queries +
                                  2 * (w + v) * to_size(attention_held(s)));
 }
 

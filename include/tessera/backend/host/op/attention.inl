@@ -165,7 +165,6 @@ TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) c
                                  .key = rows<const float>(v[input(1)], false, s.width),
                                  .value = rows<const float>(v[input(2)], false, s.value_width),
                                  .extras = extras(),
-                                 .output = {},
                                  .output_gradient = dy,
                                  .maximum = numbers<const float>(v[intermediate(0)]),
                                  .sum = numbers<const float>(v[total]),

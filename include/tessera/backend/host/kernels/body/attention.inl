@@ -642,17 +642,7 @@ inline void add_to_queries(const detail::attention_lanes& lanes, const detail::a
         multiply_seen(p, queries_by_key{lanes, strip.first, from});
 }
 
-/// Of rows that lie across vectors, the products of two of them each. Summed up as gradients of weights are, so that of
-/// a row with a single key nothing is left of both.
-inline void dots_across(const float* a, const float* b, int blocks, int length, float* to) noexcept {
-    for (int lane = 0; lane < blocks * block_samples; lane += width) {
-        std::ptrdiff_t at = std::ptrdiff_t{lane / block_samples} * length * block_samples + lane % block_samples;
-        vec dot{};
-        for (int i = 0; i < length; ++i, at += block_samples) dot = fma(load(a + at), load(b + at), dot);
-        store(to + lane, dot);
-    }
-}
-
+/// Summed up as gradients of weights are, so that of a row with a single key nothing is left of both.
 inline void attention_means(const attention_shape& s, const attention_rows<const float>& output,
                             const attention_rows<const float>& output_gradient, const attention_numbers<float>& to,
                             void* scratch) noexcept {
@@ -673,7 +663,13 @@ inline void attention_means(const attention_shape& s, const attention_rows<const
                     };
                     across(output, y);
                     across(output_gradient, dy);
-                    dots_across(y, dy, (queries + block_samples - 1) / block_samples, v, dots);
+                    for (int lane = 0; lane < queries; lane += width) {
+                        std::ptrdiff_t at =
+                            std::ptrdiff_t{lane / block_samples} * v * block_samples + lane % block_samples;
+                        vec dot{};
+                        for (int i = 0; i < v; ++i, at += block_samples) dot = fma(load(y + at), load(dy + at), dot);
+                        store(dots + lane, dot);
+                    }
                     std::memcpy(to.row(n, h, first), dots, to_size(queries) * sizeof(float));
                 }
 }
@@ -691,7 +687,6 @@ public:
         query_gradient_ = cursor.take<float>(to_size(wide_) * attention_queries);
         output_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
         output_across_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
-        result_across_ = cursor.take<float>(to_size(value_wide_) * attention_queries);
         scores_ = cursor.take<float>(to_size(attention_keys) * attention_queries);
         slopes_ = cursor.take<float>(to_size(attention_keys) * attention_queries);
         key_ = cursor.take<float>(to_size(wide_) * to_size(held_));
@@ -752,18 +747,12 @@ private:
         to_blocked(output_, output_across_, queries, v, value_wide_);
         const float* const maximum = a_.maximum.row(n, h, first);
         const float* const sum = a_.sum.row(n, h, first);
+        const float* const means = a_.means.row(n, h, first);
         for (int lane = 0; lane < attention_queries; ++lane) {
             const bool there = lane < queries;
             lanes_.maximum[lane] = there ? maximum[lane] : 0.0F;
             inverse_[lane] = there && sum[lane] != 0.0F ? 1 / sum[lane] : 0.0F;
-        }
-        if (a_.means.at != nullptr) {
-            const float* const means = a_.means.row(n, h, first);
-            for (int lane = 0; lane < attention_queries; ++lane) dots_[lane] = lane < queries ? means[lane] : 0.0F;
-        } else {
-            to_blocked(a_.output.at + n * a_.output.sample + first * a_.output.position + h * v, result_across_,
-                       queries, v, a_.output.position);
-            dots_across(result_across_, output_across_, lanes_.blocks(), v, dots_);
+            means_[lane] = there ? means[lane] : 0.0F;
         }
         plain_ = all_finite(query_, wide_, queries, w) && all_finite(output_, value_wide_, queries, v);
         std::memset(query_gradient_, 0, to_size(queries) * to_size(wide_) * sizeof(float));
@@ -781,7 +770,7 @@ private:
             const attention_keys_strip& strip = strips[i];
             multiply_strip(strip, key_ + at, wide_, query_across_, s_.width, scores_);
             multiply_strip(strip, value_ + value_at, value_wide_, output_across_, s_.value_width, slopes_);
-            slope_scores(of, strip, kept_, inverse_, dots_, bias_to, scores_, slopes_);
+            slope_scores(of, strip, kept_, inverse_, means_, bias_to, scores_, slopes_);
             plain[i] =
                 strip.whole || all_finite(key_ + at + std::ptrdiff_t{strip.row} * wide_, wide_, strip.keys, s_.width);
         }
@@ -807,12 +796,11 @@ private:
     int held_;              ///< keys at most
     float *query_, *query_across_, *query_gradient_;
     float *output_, *output_across_; ///< gradients
-    float* result_across_;           ///< outputs
     float *scores_, *slopes_;        ///< [key][query], of weights and gradients of scores
     float *key_, *value_, *key_gradient_, *value_gradient_;
     detail::attention_lanes lanes_;
     alignas(64) float inverse_[detail::attention_queries];
-    alignas(64) float dots_[detail::attention_queries];
+    alignas(64) float means_[detail::attention_queries];
     bool plain_ = true; ///< all queries and gradients of outputs are finite
 };
 
