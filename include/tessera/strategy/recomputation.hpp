@@ -100,10 +100,19 @@ constexpr void recompute_cheap(configuration* ops, const graph_view& g) {
             }
             const int producer = g.tensors[made].producer;
             const bool again = producer >= 0 && ops[producer].recompute && ops[producer].stage == ops[op].stage;
-            cheap = cheap && (again || is_kept_anyway(g, t) || is_kept_anyway(g, made));
+            cheap = cheap && (again || is_kept_anyway(g, t) || (made != t && is_kept_anyway(g, made)));
         }
         set_recompute(ops[op], cheap);
     }
+}
+
+/// True where a loss is among the operators from `first` to before `last`.
+constexpr bool has_loss(const graph_view& g, int first, int last) {
+    bool any = false;
+    for (int op = first; op < last; ++op) {
+        any = any || g.is_loss(op);
+    }
+    return any;
 }
 
 /// The last operator that reads what an operator makes; itself where none does.
@@ -120,11 +129,10 @@ constexpr int last_reader(const graph_view& g, int op) {
 /// Operators from `first` to before `last` keep what the others read, and make the rest again; all is kept where a loss
 /// is among them.
 constexpr void recompute_between(configuration* ops, const graph_view& g, int first, int last) {
-    bool loses = false;
-    for (int op = first; op < last; ++op) {
-        loses = loses || g.is_loss(op);
+    if (has_loss(g, first, last)) {
+        return;
     }
-    for (int op = first; op < last && !loses; ++op) {
+    for (int op = first; op < last; ++op) {
         const int reader = last_reader(g, op);
         set_recompute(ops[op], reader > op && reader < last);
     }
@@ -168,8 +176,9 @@ constexpr repeated_blocks blocks_to_recompute(const graph_view& g) {
     return x;
 }
 
-/// Says of every operator whether it recomputes. Blocks are those of blocks_to_recompute(), `r`; what lies before and behind them is cut where one tensor alone leads on and there have been two products with weights, or after
-/// four. They end where a stage does. What the loss is computed from is kept: backward begins with it.
+/// Says of every operator whether it recomputes. Blocks are those of blocks_to_recompute(), `r`; what lies before and
+/// behind them is cut where one tensor alone leads on and there have been two products with weights, or after four. They
+/// end where a stage does. What the loss is computed from is kept: backward begins with it.
 constexpr void recompute_by(const recompute_rule& how, configuration* ops, const graph_view& g,
                             const repeated_blocks& r) {
     for (int op = 0; op < g.op_count; ++op) {
@@ -189,7 +198,7 @@ constexpr void recompute_by(const recompute_rule& how, configuration* ops, const
         const bool before = r.count > 1 && op + 1 == r.first;
         products += detail::has_matrix(g, op) ? 1 : 0;
         int leads_on = 0;
-        for (int k = begin; k <= op && !inside; ++k) {
+        for (int k = begin; k <= op && !inside && products >= 2; ++k) {
             leads_on += detail::last_reader(g, k) > op ? 1 : 0;
         }
         const bool ends = before || (inside ? (op + 1 - r.first) % r.length == 0 : products >= (leads_on == 1 ? 2 : 4));

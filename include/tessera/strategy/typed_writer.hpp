@@ -233,9 +233,7 @@ struct strategy_writer {
             recompute_by(rule_of_recomputation, s->ops, g, r);
         }
         for (int op = 0; op < g.op_count; ++op) {
-            configuration c = s->ops[op];
-            c.recompute = c.recompute || again[op];
-            s->ops[op] = c;
+            set_recompute(s->ops[op], s->ops[op].recompute || again[op]);
         }
     }
     constexpr void start_at(int op, int device) {

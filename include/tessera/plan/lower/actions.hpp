@@ -8,6 +8,7 @@
 #include "tessera/plan/lower/statistics.hpp"
 #include "tessera/plan/lower/synchronization.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace tessera::lowering {
@@ -17,8 +18,9 @@ void backward_and_finish(const lowering_input& in, network_places& net, micro_ba
                          synchronization_places& sync, plan_writer& out, int op,
                          backward_part part = backward_part::all);
 
-/// True where an operator's results are not kept for backward, but made again: it says so, or renames what is.
-bool is_made_again(const lowering_input& in, int op);
+/// By operator, where its results are not kept for backward, but made again: it says so, or renames what is. Empty:
+/// all are kept.
+std::vector<char> results_to_make_again(const lowering_input& in);
 
 /// Forgets what an operator has made of a micro-batch.
 void forget_results(const lowering_input& in, micro_batch_places& m, int op);
@@ -26,6 +28,7 @@ void forget_results(const lowering_input& in, micro_batch_places& m, int op);
 /// Collects what a stage makes again for backward.
 struct made_again {
     const lowering_input& in;
+    const std::vector<char>& not_kept; ///< results_to_make_again()
     micro_batch_places& m;
     int stage = 0;
     std::vector<int> wanted{};
@@ -36,23 +39,23 @@ struct made_again {
     void want_for(int op);
 };
 
-/// Makes again, of what the gradients of the operators `of` read, what the stage does not keep and has not made again
-/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
-/// so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False: there was
-/// nothing to make.
-bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int stage,
-               std::span<const int> of);
-
 /// A network that is lowered action after action.
 struct network_lowering {
     const lowering_input& in;
     action_order order;
     plan_writer out;
+    std::vector<char> not_kept{}; ///< results_to_make_again()
     micro_batch_list all{};
     network_places net{};
     synchronization_places sync{};
     std::vector<int> together{}; ///< micro-batches that wait for the others of a batch norm over all of them
 };
+
+/// Makes again, of what the gradients of the operators `of` read, what the stage does not keep and has not made again
+/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
+/// so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False: there was
+/// nothing to make.
+bool recompute(network_lowering& x, micro_batch_places& m, int stage, std::span<const int> of);
 
 /// What is read first, before gradients have come from the next stage; with a loss there are none to wait for.
 /// `make(op)`: true where there was something to make again.

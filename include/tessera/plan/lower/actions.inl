@@ -15,12 +15,19 @@ TESSERA_INLINE void backward_and_finish(const lowering_input& in, network_places
     }
 }
 
-TESSERA_INLINE bool is_made_again(const lowering_input& in, int op) {
-    if (in.config(op).recompute) {
-        return !in.g.is_loss(op);
+TESSERA_INLINE std::vector<char> results_to_make_again(const lowering_input& in) {
+    bool any = false;
+    for (int op = 0; op < in.g.op_count; ++op) {
+        any = any || (in.config(op).recompute && !in.g.is_loss(op));
     }
-    const int producer = in.g.facts(op).view ? in.g.tensors[in.g.ops[op].inputs[0]].producer : -1;
-    return producer >= 0 && in.config(producer).stage == in.config(op).stage && is_made_again(in, producer);
+    std::vector<char> all(any ? to_size(in.g.op_count) : 0, 0);
+    for (int op = 0; op < in.g.op_count && any; ++op) {
+        const int producer = in.desc(op).facts.view ? in.g.tensors[in.g.ops[op].inputs[0]].producer : -1;
+        const bool renames =
+            producer >= 0 && in.config(producer).stage == in.config(op).stage && all[to_size(producer)] != 0;
+        all[to_size(op)] = (in.config(op).recompute ? !in.g.is_loss(op) : renames) ? 1 : 0;
+    }
+    return all;
 }
 
 TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
@@ -38,7 +45,7 @@ TESSERA_INLINE void made_again::want(int op) {
     while (!left.empty()) {
         const int x = left.back();
         left.pop_back();
-        if (x < 0 || m.made_again[to_size(x)] != 0 || in.config(x).stage != stage || !is_made_again(in, x)) {
+        if (x < 0 || not_kept[to_size(x)] == 0 || m.made_again[to_size(x)] != 0 || in.config(x).stage != stage) {
             continue;
         }
         m.made_again[to_size(x)] = 1;
@@ -65,19 +72,18 @@ TESSERA_INLINE void made_again::want_for(int op) {
     }
 }
 
-TESSERA_INLINE bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
-                              int stage, std::span<const int> of) {
-    if (in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number)) {
+TESSERA_INLINE bool recompute(network_lowering& x, micro_batch_places& m, int stage, std::span<const int> of) {
+    if (x.not_kept.empty() || (x.in.s.schedule != nullptr && x.in.s.schedule->keeps_results(m.number))) {
         return false;
     }
-    made_again again{in, m, stage};
+    made_again again{x.in, x.not_kept, m, stage};
     for (const int op : of) {
         again.want_for(op);
     }
     std::sort(again.wanted.begin(), again.wanted.end());
     for (const int op : again.wanted) {
-        forget_results(in, m, op);
-        forward(in, net, m, out, op, true);
+        forget_results(x.in, m, op);
+        forward(x.in, x.net, m, x.out, op, true);
     }
     return !again.wanted.empty();
 }
@@ -105,7 +111,7 @@ TESSERA_INLINE void perform_jointly(network_lowering& x, const action& now) {
     }
     const auto made_again = [&](int op) {
         bool any = false;
-        each([&](micro_batch_places& m) { any = recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}) || any; });
+        each([&](micro_batch_places& m) { any = recompute(x, m, now.stage, {&op, 1}) || any; });
         return any;
     };
     recompute_while_waiting(x, ops, made_again);
@@ -149,15 +155,15 @@ TESSERA_INLINE void perform(network_lowering& x, const action& now) {
         return;
     }
     if (now.what == action_kind::recompute) { // of the whole stage, as the schedule says so
-        recompute(x.in, x.net, m, x.out, now.stage, ops);
+        recompute(x, m, now.stage, ops);
         return;
     }
-    recompute_while_waiting(x, ops, [&](int op) { return recompute(x.in, x.net, m, x.out, now.stage, {&op, 1}); });
+    recompute_while_waiting(x, ops, [&](int op) { return recompute(x, m, now.stage, {&op, 1}); });
     const backward_part part = now.what == action_kind::backward_input    ? backward_part::input
                                : now.what == action_kind::backward_weight ? backward_part::weight
                                                                           : backward_part::all;
     for (std::size_t i = ops.size(); i-- > 0;) {
-        recompute(x.in, x.net, m, x.out, now.stage, {&ops[i], 1});
+        recompute(x, m, now.stage, {&ops[i], 1});
         backward_and_finish(x.in, x.net, m, x.sync, x.out, ops[i], part);
     }
 }

@@ -46,7 +46,7 @@ TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places
                                 const sent_message& sent) {
     const int members = sent.members();
     const bool in_slices = out[sent.slices[0].copies[0].tile].slices > 1;
-    const bool keeps = in.updates_wait() && (members > 1 || in.sums_first());
+    const bool keeps = in.updates_wait() && (members > 1 || in.reduces_apart());
     for (int i = 0; i < members; ++i) {
         reduced_slices mine;
         std::vector<message_sum> sums;

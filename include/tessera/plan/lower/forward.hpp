@@ -10,6 +10,10 @@ namespace tessera::lowering {
 /// True where no intermediate has to be reduced between shards, so that all nests make one task.
 bool fuses(const lowering_input& in, int op);
 
+/// Which part of the sum over nest `k` a shard makes. Of one replica's statistics it is counted without the samples,
+/// which are the loop that varies slowest.
+int own_part(const lowering_input& in, int op, int k, const shard& s);
+
 /// The tile that a shard reads an operand from; of its own output: where it has made it, or -1.
 int read_tile(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op, int which,
               const shard& s, pass what);

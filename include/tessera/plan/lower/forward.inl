@@ -16,6 +16,10 @@ TESSERA_INLINE bool fuses(const lowering_input& in, int op) {
     return true;
 }
 
+TESSERA_INLINE int own_part(const lowering_input& in, int op, int k, const shard& s) {
+    return part_of_nest(s, in.config(op), in.desc(op), k) % in.added_parts(op, k);
+}
+
 TESSERA_INLINE int read_tile(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                              int op, int which, const shard& s, pass what) {
     const operand& x = in.desc(op).operands[which];
@@ -31,10 +35,10 @@ TESSERA_INLINE int read_tile(const lowering_input& in, network_places& net, micr
     case operand_kind::output:
         break;
     }
-    const int k = in.desc(op).nests.size() - 1;
-    const int part = part_of_nest(s, in.config(op), in.desc(op), k) % in.added_parts(op, k); // its own
+    const int part = own_part(in, op, in.desc(op).nests.size() - 1, s);
+    const box region = in.region_of(op, which, s);
     for (const piece& p : m.values[to_size(in.g.ops[op].output)].pieces) {
-        if (p.device == s.device && p.summand == part && p.region == in.region_of(op, which, s)) {
+        if (p.device == s.device && p.summand == part && p.region == region) {
             return p.tile;
         }
     }
@@ -53,8 +57,7 @@ TESSERA_INLINE int output_tile(const lowering_input& in, network_places& net, mi
     const bool is_output = x.kind == operand_kind::output;
     const int parts = in.added_parts(op, k);
     const bool joint = in.is_joint(op) && !is_output;
-    // Of one replica's statistics it is counted without the samples, which are the loop that varies slowest.
-    const int part = part_of_nest(s, in.config(op), d, k) % parts + (joint ? m.number * parts : 0);
+    const int part = own_part(in, op, k, s) + (joint ? m.number * parts : 0);
     const int tensor = in.g.ops[op].output;
     located& where = is_output ? m.values[to_size(tensor)] : intermediate_of(in, net, m, op, which, s).values.made;
     where.parts = joint ? parts * in.s.micro_batches : parts;

@@ -47,7 +47,7 @@ struct lowering_input {
     bool clips() const { return for_training() && o.update.clip_norm > 0; }
     /// Gradients are summed by tasks of their own, since norms of them are needed before any update, or any of their
     /// parameter.
-    bool sums_first() const { return clips() || (for_training() && o.update.is_layerwise()); }
+    bool reduces_apart() const { return clips() || (for_training() && o.update.is_layerwise()); }
     bool has_messages() const { return for_training() && s.sync != nullptr && !s.sync->messages.empty(); }
     bool averages() const { return for_training() && s.sync != nullptr && s.sync->average_every > 0; }
     bool compresses() const { return has_messages() && s.sync->compress != compression::none; }
@@ -55,7 +55,7 @@ struct lowering_input {
     int staleness() const;
     bool sums_late() const { return has_messages() && s.sync->sum_at == sync_time::after_backward; }
     /// Of messages' sums.
-    bool updates_wait() const { return sums_first() || s.sync->update_at == sync_time::after_backward; }
+    bool updates_wait() const { return reduces_apart() || s.sync->update_at == sync_time::after_backward; }
     bool is_mirrored(int micro_batch) const { return s.schedule != nullptr && s.schedule->is_mirrored(micro_batch); }
     int steps_per_plan() const { return for_training() ? s.steps_per_plan : 1; }
 

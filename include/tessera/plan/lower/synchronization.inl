@@ -28,7 +28,7 @@ TESSERA_INLINE void send(const lowering_input& in, const network_places& net, sy
         std::vector<std::vector<piece>> groups = groups_to_update(in.g, net, x.parameter);
         if (!is_sliceable(net, x.parameter)) { // every copy sums all of it, once
             gathered_list sums;
-            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.sums_first(); ++i) {
+            for (std::size_t i = 0; i < groups.size() && x.slice == 0 && !in.reduces_apart(); ++i) {
                 update_group(in, net, sync, out, x.parameter, groups[i], sums);
             }
             continue;
@@ -131,7 +131,7 @@ TESSERA_INLINE void finish_updates(const lowering_input& in, const network_place
     if (in.has_messages()) {
         send_messages(in, net, sync, out);
     }
-    for (int p = 0; p < in.g.parameter_count && (in.clips() || (in.has_messages() && in.sums_first())); ++p) {
+    for (int p = 0; p < in.g.parameter_count && (in.clips() || (in.has_messages() && in.reduces_apart())); ++p) {
         if (!(in.has_messages() && is_sliceable(net, p))) {
             reduce_parameter(in, net, sync, out, p);
         }

@@ -13,14 +13,20 @@ struct split_request {
     int degree;
 };
 
+/// Splits loop `l` so often, or as often as it has indices.
+constexpr void split_loop(configuration& c, const description& d, int l, int degree) {
+    const index_t extent = d.loops[l].extent;
+    c.degree[l] = extent < degree ? static_cast<int>(extent) : degree;
+    c.uneven = c.uneven || extent % c.degree[l] != 0;
+    c.reduces = c.reduces || role(d, l) == loop_role::coupled;
+}
+
 constexpr configuration split_by(const description& d, std::initializer_list<split_request> wanted) {
     configuration c;
     for (const split_request& w : wanted) {
         const int l = d.find_loop(w.name);
         if (l >= 0 && w.degree > 1 && splittable(d, l)) {
-            c.degree[l] = d.loops[l].extent < w.degree ? static_cast<int>(d.loops[l].extent) : w.degree;
-            c.uneven = c.uneven || d.loops[l].extent % c.degree[l] != 0;
-            c.reduces = c.reduces || role(d, l) == loop_role::coupled;
+            split_loop(c, d, l, w.degree);
         }
     }
     return c;

@@ -54,16 +54,10 @@ constexpr int loop_along(const operand& o, int dimension) {
 constexpr configuration share_loop(const description& d, int groups, int l, int share) {
     configuration c;
     const int n = d.find_loop(loop_name::sample);
-    const auto split = [&](int which, int degree) {
-        const index_t extent = d.loops[which].extent;
-        c.degree[which] = extent < degree ? static_cast<int>(extent) : degree;
-        c.uneven = c.uneven || extent % c.degree[which] != 0;
-        c.reduces = c.reduces || role(d, which) == loop_role::coupled;
-    };
     if (n >= 0 && n != l && groups > 1 && splittable(d, n)) {
-        split(n, groups);
+        split_loop(c, d, n, groups);
     }
-    split(l, share);
+    split_loop(c, d, l, share);
     return c;
 }
 
@@ -169,12 +163,21 @@ struct sequence_sharer {
 };
 
 /// How many numbers share_sequences() notes.
-constexpr int notes_of_sharing(int ops, int tensors) { return 2 * ops + 3 * tensors + 2; }
+constexpr int notes_of_sharing(int ops, int tensors) { return ops + 3 * tensors; }
 
 /// The configurations of all operators. `notes` are zeros, as many as notes_of_sharing() says.
 constexpr void share_sequences(const graph_view& g, sequence_sharing how, int groups, int share, configuration* all,
                                int* notes) {
     sequence_sharer x{g, groups, share, all, notes, notes + g.tensor_count};
+    for (int op = 0; op < g.op_count && how == sequence_sharing::ulysses; ++op) {
+        const description d = g.describe(op);
+        if (!x.by_heads(op, d) && !x.by_positions(op, d)) {
+            all[op] = split_by(d, {{loop_name::sample, groups * share}});
+        }
+    }
+    if (how == sequence_sharing::ulysses) {
+        return;
+    }
     x.note_what_leads();
     pair_products(g, groups, share, all, notes + 2 * g.tensor_count);
     bool any = false;
@@ -182,14 +185,9 @@ constexpr void share_sequences(const graph_view& g, sequence_sharing how, int gr
         const description d = g.describe(op);
         any = any || can_share(d, d.find_loop(loop_name::position), share);
     }
-    for (int op = 0; op < g.op_count; ++op) {
+    for (int op = 0; op < g.op_count && any; ++op) {
         const description d = g.describe(op);
-        if (how == sequence_sharing::ulysses) {
-            if (!x.by_heads(op, d) && !x.by_positions(op, d)) {
-                all[op] = split_by(d, {{loop_name::sample, groups * share}});
-            }
-        } else if (any && !x.by_heads(op, d) && !x.by_products(op, d) && !x.by_positions(op, d) &&
-                   all[op].shards() <= groups) {
+        if (!x.by_heads(op, d) && !x.by_products(op, d) && !x.by_positions(op, d) && all[op].shards() <= groups) {
             all[op].stride = share; // with its group
         }
     }

@@ -17,7 +17,7 @@ struct recompute_options {
     lower_options lowering{};
     simulation::task_times times{};
     index_t memory = 0; ///< bytes of every device; 0: what each has
-    int longest = 8;    ///< blocks that are made again together, at most
+    int longest = 8;    ///< stretches between two places that are made again together, at most
     int trials = 10;    ///< plans of chains that are simulated, at most
 };
 
@@ -40,13 +40,14 @@ struct recompute_chain {
     int places() const { return static_cast<int>(first.size()) - 1; }
 };
 
-/// Places are where recompute_by() ends blocks, and between them where one tensor alone leads on. Each stretch of up to
-/// `longest` of its blocks may keep all, make again what is cheap, or keep what leaves it alone.
+/// Places are the ends of repeated blocks, and in and beside them where one tensor alone leads on behind a product with
+/// weights, or two products have come. What lies between two places, at most `longest` apart, may keep all, make again
+/// what is cheap, or keep what leaves it alone.
 recompute_chain chain_to_recompute(const graph_view& g, const strategy& s, const device_class& on, int longest);
 
 /// The choice of what recomputes that takes least time of those that fit: nothing, the rules none, selective, full and
-/// every:2, 3, ... (to about the root of the blocks), and those of least time on the chain for limits between its least and that of keeping all, each
-/// simulated as a whole plan. The chain's choice is exact for the chain (see cheapest_chain()); what a plan needs besides
+/// every:2, 3, ... (to about the root of the blocks), and those of least time on the chain for limits between its least
+/// and that of keeping all, each simulated as a whole plan. The chain's choice is exact for the chain (see cheapest_chain()); what a plan needs besides
 /// (parameters, copies, gradients on their way) is found by bisection. A strategy of several stages is held against
 /// rules alone. Splits, stages and everything else stay as they are. The same call returns the same. Where nothing fits
 /// the one of them that needs least.

@@ -47,11 +47,8 @@ TESSERA_INLINE void add_ways(recompute_chain& to, const graph_view& g, const rec
                              int until) {
     const int first = to.first[to_size(from)];
     const int last = to.first[to_size(until)];
-    bool loses = false;
-    for (int op = first; op < last; ++op) {
-        loses = loses || g.is_loss(op);
-    }
-    for (int way = 0; way < (loses ? 1 : 3); ++way) { // all is kept, what is cheap is not, what does not leave is not
+    const int ways = tessera::detail::has_loss(g, first, last) ? 1 : 3;
+    for (int way = 0; way < ways; ++way) { // all is kept, what is cheap is not, what does not leave is not
         chain_part p{from, until};
         std::vector<char> again;
         index_t largest = 0;
