@@ -29,6 +29,12 @@ struct attention_attributes {
                                                  flag_field("alibi"), {"percent", 1, 0, 99}};
 
     constexpr index_t groups() const { return key_heads == 0 ? heads : key_heads; }
+    /// What q . k is multiplied by.
+    double scale_of(index_t width) const { return scale == 0 ? 1 / __builtin_sqrt(static_cast<double>(width)) : scale; }
+    /// ALiBi's, of a head of queries.
+    double slope_of(index_t head) const {
+        return __builtin_exp2(-8 * static_cast<double>(head + 1) / static_cast<double>(heads));
+    }
 };
 
 /// Which keys a query sees, of those within its sample's length.

@@ -95,6 +95,31 @@ __device__ float attention_score(const Arguments& a, const attention_row& r, lon
     return z;
 }
 
+/// What makes weights of a row's scores; maxima and sums are the pointers 1 and 2.
+struct attention_softmax {
+    float top;
+    float part;
+    bool drops;
+    unsigned long long key;
+
+    template <class Arguments>
+    __device__ attention_softmax(const Arguments& a, const attention_row& r) {
+        top = pointer<const float>(a, 1)[r.row];
+        part = 1.0f / pointer<const float>(a, 2)[r.row];
+        drops = a.n.step_at > 0;
+        key = drops ? mask_key(*pointer<const step_values>(a, a.n.step_at), a.n.op) : 0;
+    }
+    __device__ float weight(float score) const { return expf(score - top) * part; }
+    /// The factor of a weight: 1, or what dropout makes of it.
+    template <class Arguments>
+    __device__ float kept(const Arguments& a, const attention_row& r, long long k) const {
+        if (!drops) {
+            return 1.0f;
+        }
+        return keeps(key, r.mask + a.n.first_key + k, a.n.percent) ? static_cast<float>(a.f.kept) : 0.0f;
+    }
+};
+
 /// at: scores, to.
 template <class T>
 __device__ void attention_maximum_of(const given<attention_numbers, attention_reals>& a) {
@@ -145,18 +170,13 @@ template <class T>
 __device__ void attention_weights_of(const given<attention_numbers, attention_reals>& a) {
     const attention_row r(a);
     T* z = pointer<T>(a, 0) + r.row * a.n.keys;
-    const float top = pointer<const float>(a, 1)[r.row];
-    const float part = 1.0f / pointer<const float>(a, 2)[r.row];
-    const unsigned long long key = a.n.step_at > 0 ? mask_key(*pointer<const step_values>(a, a.n.step_at), a.n.op) : 0;
-    const float kept = static_cast<float>(a.f.kept);
+    const attention_softmax s(a, r);
     float slope;
     for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
         float weight = 0.0f;
         if (k >= r.first && k < r.end) {
-            weight = expf(attention_score(a, r, k, z[k], &slope) - top) * part;
-            if (a.n.step_at > 0) {
-                weight = keeps(key, r.mask + a.n.first_key + k, a.n.percent) ? weight * kept : 0.0f;
-            }
+            const float kept = s.kept(a, r, k);
+            weight = kept != 0.0f ? kept * s.weight(attention_score(a, r, k, z[k], &slope)) : 0.0f;
         }
         z[k] = weight;
     }
@@ -191,20 +211,15 @@ __device__ void attention_slopes_of(const given<attention_numbers, attention_rea
     const attention_row r(a);
     T* z = pointer<T>(a, 0) + r.row * a.n.keys;
     T* dz = pointer<T>(a, 4) + r.row * a.n.keys;
-    const float top = pointer<const float>(a, 1)[r.row];
-    const float part = 1.0f / pointer<const float>(a, 2)[r.row];
+    const attention_softmax s(a, r);
     const float mean = pointer<const float>(a, 3)[r.row];
-    const unsigned long long key = a.n.step_at > 0 ? mask_key(*pointer<const step_values>(a, a.n.step_at), a.n.op) : 0;
     for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
         float weight = 0.0f;
         float gradient = 0.0f;
         if (k >= r.first && k < r.end) {
             float slope;
-            weight = expf(attention_score(a, r, k, z[k], &slope) - top) * part;
-            float kept = 1.0f;
-            if (a.n.step_at > 0) {
-                kept = keeps(key, r.mask + a.n.first_key + k, a.n.percent) ? static_cast<float>(a.f.kept) : 0.0f;
-            }
+            weight = s.weight(attention_score(a, r, k, z[k], &slope));
+            const float kept = s.kept(a, r, k);
             const float along = kept != 0.0f ? kept * static_cast<float>(dz[k]) : 0.0f;
             gradient = slope * weight * (along - mean);
             weight = kept != 0.0f ? kept * weight : 0.0f;

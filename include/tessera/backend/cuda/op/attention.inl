@@ -15,9 +15,7 @@ public:
           samples_(range(loops_.sample).size()), groups_(range(loops_.group).size()),
           shared_(loops_.head >= 0 ? range(loops_.head).size() : 1), queries_(range(loops_.query).size()),
           keys_(range(loops_.key).size()), width_(range(loops_.summed).size()),
-          value_width_(range(loops_.channel).size()) {
-        scale_ = own_.scale == 0 ? 1 / std::sqrt(static_cast<double>(width_)) : own_.scale;
-    }
+          value_width_(range(loops_.channel).size()) {}
 
     index_t shared() const { return shared_; }
     index_t rows() const { return samples_ * groups_ * shared_ * queries_; }
@@ -28,7 +26,7 @@ public:
         const int q = s_.input(0);
         const int k = s_.input(1);
         for (index_t r = 0; r < shared_; ++r) {
-            add_products(s_, extents(queries_, keys_, width_, scale_), of_queries(s_.value(q), width_, r, false),
+            add_products(s_, extents(queries_, keys_, width_, scale()), of_queries(s_.value(q), width_, r, false),
                          of_keys(s_.value(k), width_, true), of_scores(scores, r, false));
         }
     }
@@ -64,7 +62,7 @@ public:
     }
     index_t width() const { return width_; }
     index_t value_width() const { return value_width_; }
-    double scale() const { return scale_; }
+    double scale() const { return own_.scale_of(width_); }
 
     /// A kernel with a block for each row; lengths and the step's values come behind its own memory. `sees`: it asks which
     /// keys a row sees.
@@ -138,7 +136,6 @@ private:
     index_t keys_;
     index_t width_;
     index_t value_width_;
-    double scale_ = 1;
 };
 
 TESSERA_INLINE void attention_forward(const shard_call& s) {

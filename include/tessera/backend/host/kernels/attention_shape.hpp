@@ -31,6 +31,11 @@ template <class Float>
 struct attention_rows {
     Float* at = nullptr;
     std::ptrdiff_t position = 0, sample = 0;
+
+    /// From a column on.
+    [[nodiscard]] Float* row(std::ptrdiff_t n, std::ptrdiff_t t, std::ptrdiff_t column) const noexcept {
+        return at + n * sample + t * position + column;
+    }
 };
 
 /// A number for each row of a head, positions side by side.

@@ -7,7 +7,6 @@
 #include "tessera/backend/host/kernel_limits.hpp"
 #include "tessera/backend/host/op/attention.hpp"
 
-#include <cmath>
 #include <cstring>
 
 namespace tessera::host {
@@ -39,7 +38,7 @@ TESSERA_INLINE kernels::attention_shape attention_shape_of(const compute_call& c
     s.all_heads = a.heads;
     s.all_queries = q[1];
     s.all_keys = k[1];
-    s.scale = static_cast<float>(a.scale == 0 ? 1 / std::sqrt(static_cast<double>(s.width)) : a.scale);
+    s.scale = static_cast<float>(a.scale_of(s.width));
     s.cap = static_cast<float>(a.softcap);
     s.causal = a.causal;
     s.window = a.window < a.unlimited ? a.window : 0;
@@ -52,7 +51,7 @@ TESSERA_INLINE kernels::attention_shape attention_shape_of(const compute_call& c
 TESSERA_INLINE attention_job::attention_job(const bound_call& b)
     : b_(b), shape_(detail::fitting(detail::attention_shape_of(b.call), b.call)) {
     const auto a = b.call.attributes.as<op::attention_attributes>();
-    if (!a.alibi) {
+    if (!a.alibi || detail::emits_means(b.call)) {
         return;
     }
     const kernels::attention_shape& s = shape_;
@@ -60,7 +59,7 @@ TESSERA_INLINE attention_job::attention_job(const bound_call& b)
     const index_t each = s.queries + s.keys - 1 + 63; // of which the kernels read the last ones with the others
     bias_.resize(to_size(heads * each));
     for (index_t h = 0; h < heads; ++h) {
-        const double slope = std::exp2(-8 * static_cast<double>(s.first_head + h + 1) / static_cast<double>(a.heads));
+        const double slope = a.slope_of(s.first_head + h);
         for (index_t i = 0; i < each; ++i) {
             const index_t apart = s.first_query - (s.first_key + s.keys - 1) + i; // of query and key
             bias_[to_size(h * each + i)] =

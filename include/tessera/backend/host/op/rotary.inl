@@ -33,11 +33,16 @@ TESSERA_INLINE std::shared_ptr<const rotary_table> rotary_table_of(const op::rot
     }
     std::erase_if(known, [](const auto& k) { return k.second.expired(); });
     const auto made = std::make_shared<rotary_table>();
+    std::vector<double> plain; // angle of a position, by pair, and what scaling makes of it
+    std::vector<double> scaled;
+    for (index_t pair = 0; pair < pairs; ++pair) {
+        plain.push_back(std::pow(a.base, -static_cast<double>(pair) / static_cast<double>(pairs)));
+        const double kept = std::clamp(plain.back() * scaling.slope - scaling.offset, 0.0, 1.0);
+        scaled.push_back(scaling.least + (1 - scaling.least) * kept);
+    }
     for (index_t t = first; t < first + count; ++t) {
-        for (index_t pair = 0; pair < pairs; ++pair) {
-            const double plain = std::pow(a.base, -static_cast<double>(pair) / static_cast<double>(pairs));
-            const double kept = std::clamp(plain * scaling.slope - scaling.offset, 0.0, 1.0);
-            const double angle = static_cast<double>(t) * plain * (scaling.least + (1 - scaling.least) * kept);
+        for (std::size_t pair = 0; pair < plain.size(); ++pair) {
+            const double angle = static_cast<double>(t) * plain[pair] * scaled[pair];
             const auto cosine = static_cast<float>(std::cos(angle));
             const auto sine = static_cast<float>(std::sin(angle));
             made->cosine.push_back(cosine);

@@ -43,7 +43,7 @@ public:
         : a_(s.call.attributes.template as<op::attention_attributes>()), loops_(a_.heads > a_.groups()),
           s_(s), extents_{s.extents(s.input(0)), s.extents(s.input(1)), s.extents(s.input(2))},
           seen_(a_, extents_[0][1], extents_[1][1]), shared_(a_.heads / a_.groups()),
-          scale_(static_cast<Real>(a_.scale == 0 ? 1 / std::sqrt(static_cast<double>(width())) : a_.scale)) {
+          scale_(static_cast<Real>(a_.scale_of(width()))) {
         if (!sees) {
             return;
         }
@@ -112,8 +112,7 @@ public:
             slope = 1 - bent * bent;
         }
         if (a_.alibi) {
-            z -= static_cast<Real>(std::exp2(-8 * static_cast<double>(h + 1) / static_cast<double>(a_.heads)) *
-                                   static_cast<double>(t + seen_.shift - s));
+            z -= static_cast<Real>(a_.slope_of(h) * static_cast<double>(t + seen_.shift - s));
         }
         return {z, slope};
     }

@@ -161,7 +161,7 @@ inline void put_rows(const attention_rows<float>& to, std::ptrdiff_t sample, std
                      std::ptrdiff_t column, const float* rows, std::ptrdiff_t row_stride, int count, int length,
                      float factor, bool add) noexcept {
     if (to.at == nullptr) return;
-    float* out = to.at + sample * to.sample + first * to.position + column;
+    float* out = to.row(sample, first, column);
     for (int r = 0; r < count; ++r, out += to.position, rows += row_stride)
         for (int i = 0; i < length; i += width) {
             const vec x = load_some(rows + i, length - i, 0.0F) * broadcast(factor);
@@ -504,8 +504,7 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                 from = smaller(from, b.lanes.begin[0]);
                 to = -smaller(-to, -b.lanes.end[queries - 1]);
                 float* const to_across = across + std::ptrdiff_t{i} * wide * attention_queries;
-                copy_rows(a.query.at + n * a.query.sample + first * a.query.position + b.head * w, a.query.position,
-                          queries, w, s.scale, rows, wide);
+                copy_rows(a.query.row(n, first, b.head * w), a.query.position, queries, w, s.scale, rows, wide);
                 to_blocked(rows, to_across, queries, w, wide);
                 b.across = to_across;
                 b.out = out + std::ptrdiff_t{i} * value_wide * attention_queries;
@@ -525,11 +524,9 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
             for (std::ptrdiff_t key = from / attention_strip * attention_strip; key < to; key += attention_keys) {
                 const std::ptrdiff_t end = key + smaller(to - key, attention_keys);
                 const int count = static_cast<int>(end - key);
-                copy_rows(a.key.at + n * a.key.sample + key * a.key.position + group * w, a.key.position, count, w, 1,
-                          keys, wide);
+                copy_rows(a.key.row(n, key, group * w), a.key.position, count, w, 1, keys, wide);
                 if (forward.gives_output())
-                    copy_rows(a.value.at + n * a.value.sample + key * a.value.position + group * v, a.value.position,
-                              count, v, 1, values, value_wide);
+                    copy_rows(a.value.row(n, key, group * v), a.value.position, count, v, 1, values, value_wide);
                 for (int i = 0; i < blocks; ++i)
                     forward.run(some[i], attention_scores(s, some[i].lanes, a.extras, n, some[i].head), key,
                                 smaller(end, some[i].lanes.end[some[i].lanes.queries - 1]), keys, values);
@@ -544,8 +541,7 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                 if (forward.all()) forward.finish(b, of);
                 if (forward.gives_sum()) std::memcpy(a.sum.row(n, b.head, b.lanes.first), b.lanes.sum, numbers);
                 if (!forward.gives_output()) continue;
-                to_plain(b.out, a.output.at + n * a.output.sample + b.lanes.first * a.output.position + b.head * v,
-                         b.lanes.queries, v, a.output.position);
+                to_plain(b.out, a.output.row(n, b.lanes.first, b.head * v), b.lanes.queries, v, a.output.position);
             }
         }
 }
@@ -658,8 +654,7 @@ inline void attention_means(const attention_shape& s, const attention_rows<const
                 for (std::ptrdiff_t first = 0; first < s.queries; first += attention_queries) {
                     const int queries = static_cast<int>(smaller(s.queries - first, attention_queries));
                     const auto across = [&](const attention_rows<const float>& from, float* blocked) {
-                        to_blocked(from.at + n * from.sample + first * from.position + h * v, blocked, queries, v,
-                                   from.position);
+                        to_blocked(from.row(n, first, h * v), blocked, queries, v, from.position);
                     };
                     across(output, y);
                     across(output_gradient, dy);
@@ -701,10 +696,8 @@ public:
         for (std::ptrdiff_t first = 0; first < s_.keys || first == 0; first += held_) {
             const int count = static_cast<int>(detail::smaller(s_.keys - first, held_));
             const std::size_t column = to_size(count) * sizeof(float);
-            copy_rows(a_.key.at + n * a_.key.sample + first * a_.key.position + group * w, a_.key.position, count, w, 1,
-                      key_, wide_);
-            copy_rows(a_.value.at + n * a_.value.sample + first * a_.value.position + group * v, a_.value.position,
-                      count, v, 1, value_, value_wide_);
+            copy_rows(a_.key.row(n, first, group * w), a_.key.position, count, w, 1, key_, wide_);
+            copy_rows(a_.value.row(n, first, group * v), a_.value.position, count, v, 1, value_, value_wide_);
             std::memset(key_gradient_, 0, column * to_size(wide_));
             std::memset(value_gradient_, 0, column * to_size(value_wide_));
             for (int h = 0; h < s_.group_heads; ++h)
@@ -739,11 +732,10 @@ private:
     void begin(std::ptrdiff_t n, std::ptrdiff_t h, std::ptrdiff_t first) noexcept {
         using namespace detail;
         const int w = s_.width, v = s_.value_width, queries = lanes_.queries;
-        copy_rows(a_.query.at + n * a_.query.sample + first * a_.query.position + h * w, a_.query.position, queries, w,
-                  s_.scale, query_, wide_);
+        copy_rows(a_.query.row(n, first, h * w), a_.query.position, queries, w, s_.scale, query_, wide_);
         to_blocked(query_, query_across_, queries, w, wide_);
-        copy_rows(a_.output_gradient.at + n * a_.output_gradient.sample + first * a_.output_gradient.position + h * v,
-                  a_.output_gradient.position, queries, v, 1, output_, value_wide_);
+        copy_rows(a_.output_gradient.row(n, first, h * v), a_.output_gradient.position, queries, v, 1, output_,
+                  value_wide_);
         to_blocked(output_, output_across_, queries, v, value_wide_);
         const float* const maximum = a_.maximum.row(n, h, first);
         const float* const sum = a_.sum.row(n, h, first);

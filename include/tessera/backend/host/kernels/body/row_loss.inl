@@ -54,19 +54,7 @@ inline void row_softmax(const float* x, float* y, std::ptrdiff_t count, float to
 
 /// The sum of a * b.
 inline float row_product(const float* a, const float* b, std::ptrdiff_t count) noexcept {
-    long_sum total;
-    for (std::ptrdiff_t begin = 0; begin < count; begin += long_sum::most) {
-        const std::ptrdiff_t end = count - begin < long_sum::most ? count : begin + long_sum::most;
-        vec sum[2] = {};
-        std::ptrdiff_t i = begin;
-        for (; i + 2 * width <= end; i += 2 * width)
-#pragma GCC unroll 2
-            for (int v = 0; v < 2; ++v) sum[v] = fma(load(a + i + v * width), load(b + i + v * width), sum[v]);
-        for (; i < end; i += width)
-            sum[0] = fma(load_some(a + i, end - i, 0.0F), load_some(b + i, end - i, 0.0F), sum[0]);
-        total.add(sum[0], sum[1]);
-    }
-    return static_cast<float>(total.all);
+    return static_cast<float>(product_of_rows(a, b, count));
 }
 
 /// dx = y * (dy - sum).

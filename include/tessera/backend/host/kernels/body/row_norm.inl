@@ -42,7 +42,8 @@ struct long_sum {
         squares += d * d;
     }
 }
-[[gnu::always_inline]] inline double squares_of_row(const float* x, std::ptrdiff_t count) noexcept {
+/// The sum of a * b.
+[[gnu::always_inline]] inline double product_of_rows(const float* a, const float* b, std::ptrdiff_t count) noexcept {
     long_sum total;
     for (std::ptrdiff_t begin = 0; begin < count; begin += long_sum::most) {
         const std::ptrdiff_t end = count - begin < long_sum::most ? count : begin + long_sum::most;
@@ -50,14 +51,9 @@ struct long_sum {
         std::ptrdiff_t i = begin;
         for (; i + 2 * width <= end; i += 2 * width)
 #pragma GCC unroll 2
-            for (int v = 0; v < 2; ++v) {
-                const vec a = load(x + i + v * width);
-                sum[v] = fma(a, a, sum[v]);
-            }
-        for (; i < end; i += width) {
-            const vec a = load_some(x + i, end - i, 0.0F);
-            sum[0] = fma(a, a, sum[0]);
-        }
+            for (int v = 0; v < 2; ++v) sum[v] = fma(load(a + i + v * width), load(b + i + v * width), sum[v]);
+        for (; i < end; i += width)
+            sum[0] = fma(load_some(a + i, end - i, 0.0F), load_some(b + i, end - i, 0.0F), sum[0]);
         total.add(sum[0], sum[1]);
     }
     return total.all;
@@ -94,7 +90,7 @@ void norm_forward(const norm_work& w, bool sums, bool results) noexcept {
             if constexpr (Centered) {
                 moments_of_row(x, w.channels, w.sums[r], w.squares[r]);
             } else {
-                w.squares[r] = squares_of_row(x, w.channels);
+                w.squares[r] = product_of_rows(x, x, w.channels);
             }
         }
         if (!results) continue;
