@@ -80,6 +80,50 @@ TEST_CASE("FLOPs of convolutions, products and pools") {
     CHECK(checked > 15);
 }
 
+TEST_CASE("of pairs in a band only those that count are counted: one by one they are as many") {
+    random_numbers random(3);
+    for (int trial = 0; trial < 3000; ++trial) {
+        const auto range = [&] {
+            const ts::index_t begin = random.below(9);
+            return ts::interval{begin, begin + random.below(9)};
+        };
+        const ts::interval ranges[2] = {range(), range()};
+        ts::diagonal_band band{0, 1, random.below(20) - 10, 0};
+        band.last = band.first - 1 + random.below(14);
+        ts::index_t pairs = 0;
+        for (ts::index_t row = ranges[0].begin; row < ranges[0].end; ++row) {
+            for (ts::index_t column = ranges[1].begin; column < ranges[1].end; ++column) {
+                pairs += band.first <= column - row && column - row <= band.last ? 1 : 0;
+            }
+        }
+        CAPTURE(trial);
+        REQUIRE(ts::points_of(band, ranges) == pairs);
+    }
+}
+
+TEST_CASE("attention counts the pairs that queries see: two products of matrices forward, five backward") {
+    random_numbers random(4);
+    for (int trial = 0; trial < 300; ++trial) {
+        const ts::index_t queries = 1 + random.below(9), keys = 1 + random.below(9), width = 1 + random.below(5);
+        ts::op::attention_attributes a{.heads = 2, .causal = random.below(2) == 0};
+        a.window = random.below(2) == 0 ? a.unlimited : 1 + random.below(8);
+        const ts::shape x[] = {ts::make_shape(3, queries, 2 * width), ts::make_shape(3, keys, 2 * width),
+                               ts::make_shape(3, keys, 2 * width)};
+        ts::index_t pairs = 0;
+        for (ts::index_t t = 0; t < queries; ++t) {
+            for (ts::index_t s = 0; s < keys; ++s) {
+                const ts::index_t behind = t + keys - queries - s; // the key is, of the query
+                pairs += (!a.causal || behind >= 0) && behind < a.window && -behind < a.window ? 1 : 0;
+            }
+        }
+        const ts::description d = ts::describe(ts::attributes_of(ts::op_kind::attention, a), x, 3);
+        const ts::index_t product = 3 * 2 * pairs * 2 * width;
+        CAPTURE(trial);
+        CHECK(ts::forward_flops(d) == 2 * product + 3 * 2 * pairs * 4); // and the sums of exponentials
+        CHECK(ts::backward_flops(d) == 5 * product);
+    }
+}
+
 TEST_CASE("the FLOPs of even shards add up to those of the whole") {
     for (const op_case& c : op_table()) {
         const ts::description d = c.describe();

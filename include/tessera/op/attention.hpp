@@ -157,7 +157,7 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     w.add_nest(pairs | bit(l.summed), scores | bit(value), largest, reducer::max, 2);
     w.add_nest(pairs, scores | bit(largest), total, reducer::sum, 4);
     w.add_nest(pairs | bit(l.channel), all, output, reducer::sum, 2);
-    if (a.causal || a.window < k[1]) {
+    if (a.causal || a.window < q[1] + k[1]) {
         const keys_seen seen(a, q[1], k[1]);
         w.d.seen = {l.query, l.key, seen.shift - a.window + 1, seen.shift + (a.causal ? 0 : a.window - 1)};
     }
