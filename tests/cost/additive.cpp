@@ -5,6 +5,7 @@
 
 #include "examples/networks.hpp"
 #include "tessera/cost/edge_tables.hpp"
+#include "tessera/op/attention.hpp"
 #include "tessera/search/by_hand/baselines.hpp"
 #include "tessera/search/configurations.hpp"
 
@@ -291,6 +292,27 @@ TEST_CASE("additive: compute time is that of the slowest shard where degrees div
             }
         }
     }
+}
+
+TEST_CASE("additive: of causal attention the shard that sees most is the slowest") {
+    const ts::shape x[] = {ts::make_shape(4, 6, 8), ts::make_shape(4, 6, 8), ts::make_shape(4, 6, 8)};
+    const ts::op_attributes a = ts::attention<ts::heads<2>, ts::causal>::attributes;
+    ts::cost::op_model m;
+    m.d = ts::describe(a, x, 3);
+    ts::machine on = test_machine;
+    on.gigaflops = 1; // so that arithmetic takes the time, not memory
+    on.memory_megabytes = 1'000'000;
+    int checked = 0;
+    for (const ts::configuration& c : ts::search::enumerate(m.d, 6, everything())) {
+        index_t slowest = 0;
+        for (int i = 0; i < c.shards(); ++i) {
+            slowest = std::max(slowest, ts::cost::shard_time(m, ts::shard_at(c, nullptr, m.d, i), on));
+        }
+        const index_t found = ts::cost::compute_time(m, c, nullptr, on);
+        CHECK((c.uneven ? found >= slowest : found == slowest));
+        ++checked;
+    }
+    CHECK(checked > 20);
 }
 
 TEST_CASE("additive: synchronization follows from who holds what") {
