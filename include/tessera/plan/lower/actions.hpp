@@ -8,6 +8,7 @@
 #include "tessera/plan/lower/statistics.hpp"
 #include "tessera/plan/lower/synchronization.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace tessera::lowering {
@@ -37,9 +38,9 @@ struct made_again {
 };
 
 /// Makes again, of what the gradients of the operators `of` read, what the stage does not keep and has not made again
-/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
-/// so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False: there was
-/// nothing to make.
+/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second
+/// time's, so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False:
+/// there was nothing to make.
 bool recompute(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int stage,
                std::span<const int> of);
 
