@@ -373,7 +373,9 @@ private:
             for (const char* how : policies_) {
                 ts::strategy s = from.value;
                 s.sync = policy(how, *from.network, n);
-                s.sync == from.value.sync ? void() : add(name + ", " + how, *from.network, s, false);
+                if (s.sync != from.value.sync) {
+                    add(name + ", " + how, *from.network, s, false);
+                }
             }
         }
     }

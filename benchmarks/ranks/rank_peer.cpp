@@ -41,7 +41,9 @@ int program(const ts::mpi::environment& mpi, const benchmarks::peer_arguments& a
         benchmarks::serve(p, first, [&](std::string& line) {
             ++turn;
             if (first) {
-                std::getline(std::cin, line) ? void() : void(line = "quit");
+                if (!std::getline(std::cin, line)) {
+                    line = "quit";
+                }
                 std::snprintf(shared.line, sizeof shared.line, "%s", line.c_str());
                 shared.turn.store(turn);
             } else {

@@ -181,7 +181,9 @@ ts::io::line_chart profile(const std::vector<cell>& all) {
         for (std::size_t i = 0; i < line.y.size(); ++i) {
             line.x.push_back(static_cast<double>(i + 1));
         }
-        line.y.empty() ? void() : chart.series.push_back(line);
+        if (!line.y.empty()) {
+            chart.series.push_back(line);
+        }
     }
     return chart;
 }

@@ -203,7 +203,9 @@ public:
     void reset() {
         for (contender& c : contenders_) {
             for (std::size_t p = 0; p < weights_.size(); ++p) {
-                weights_[p].empty() ? void() : c.runs->set_parameter(static_cast<int>(p), weights_[p]);
+                if (!weights_[p].empty()) {
+                    c.runs->set_parameter(static_cast<int>(p), weights_[p]);
+                }
             }
         }
     }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of includes in docs/architecture.md: how many times files of each layer include files of each other one.
 
-  includes.py [--root include] [--to docs/includes.svg] [--table]
+  includes.py [--root include] [--to docs/includes.svg] [--table | --check]
 
 A row includes, a column is included; the order is that of tests/include_layers/check.cmake, so that all is on and below the diagonal. With --table the
-numbers go to the output and nothing is written.
+numbers go to the output and nothing is written; --check only says whether the picture is that of the files.
 """
 import argparse
 import re
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("--root", type=Path, default=ROOT / "include")
     parser.add_argument("--to", type=Path, default=ROOT / "docs/includes.svg")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     order = layers()
     counts, files = includes(options.root, order)
@@ -74,7 +75,11 @@ def main():
         for row in order:
             print(f"{row:9} {files[row]:4} files:", ", ".join(f"{column} {counts[row, column]}" for column in order if counts[row, column]))
         return
-    options.to.write_text(drawn(counts, files, order))
+    text = drawn(counts, files, order)
+    if not options.check:
+        options.to.write_text(text)
+    elif text != options.to.read_text():
+        sys.exit(f"{options.to} is not the picture of these files; run python3 docs/site/includes.py")
 
 
 if __name__ == "__main__":

@@ -257,7 +257,9 @@ TEST_CASE(
     // It was being removed, which had begun.
     for (const bool empty : {false, true}) {
         fs::create_directories(last + ".replaced");
-        empty ? void() : void(fs::copy(last + "/state.json", last + ".replaced/state.json"));
+        if (!empty) {
+            fs::copy(last + "/state.json", last + ".replaced/state.json");
+        }
         const ended how_it_ended = without_exchange([&] { ts::io::save_checkpoint(t.session, last); });
         CHECK(how_it_ended != ended::badly);
         CHECK((how_it_ended == ended::not_possible || !fs::exists(last + ".replaced")));

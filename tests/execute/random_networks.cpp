@@ -98,7 +98,7 @@ TEST_CASE("what floats explain is right, and a gradient that is off by one per c
         for (std::size_t i = 0; i < most->size(); ++i) {
             element = std::abs((*most)[i]) > std::abs((*most)[element]) ? i : element;
         }
-        holed.gradients[0][ts::to_size(static_cast<int>(most - scaled.gradients[0].data()))][element] = 0;
+        holed.gradients[0][ts::to_size(most - scaled.gradients[0].data())][element] = 0;
         for (double& x : *most) {
             x *= 1.01;
         }

@@ -334,7 +334,11 @@ TEST_CASE("an update in a queue that is not finite is told by the next step, or 
         s.it.set_learning_rate(std::numeric_limits<double>::infinity());
         const std::string text = message_of([&] {
             s.it.step(s.data.inputs);
-            waits ? s.it.finish() : void(s.it.step(s.data.inputs));
+            if (waits) {
+                s.it.finish();
+            } else {
+                s.it.step(s.data.inputs);
+            }
         });
         CHECK(contains(text, "is not finite, though the loss is"));
         CHECK(contains(text, "in step 1"));

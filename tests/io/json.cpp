@@ -73,7 +73,11 @@ io::json drawn(std::mt19937& random, int deep) {
         io::json all = object ? io::json::object() : io::json::array();
         for (std::uint_fast32_t i = random() % 7; i > 0; --i) {
             io::json inside = drawn(random, deep - 1 - static_cast<int>(random() % 2) * (deep - 1));
-            object ? void(all[word + std::to_string(i)] = inside) : all.push_back(inside);
+            if (object) {
+                all[word + std::to_string(i)] = inside;
+            } else {
+                all.push_back(inside);
+            }
         }
         return all;
     }

@@ -72,7 +72,9 @@ std::vector<double> some_numbers() {
     std::mt19937_64 random(5);
     while (all.size() < 2000) {
         const double x = std::bit_cast<double>(random());
-        std::isnan(x) ? void() : all.push_back(x);
+        if (!std::isnan(x)) {
+            all.push_back(x);
+        }
     }
     return all;
 }

@@ -220,7 +220,9 @@ TEST_CASE("every schedule, followed by its name, gives what has a sound plan and
             o.recompute = recompute;
             o.values.set("stages", 2);
             for (const ts::option_row& row : r->options) {
-                row.name.empty() ? void() : o.values.set(row.name, 2);
+                if (!row.name.empty()) {
+                    o.values.set(row.name, 2);
+                }
             }
             o.micro_batches = 4;
             const ts::strategy s = search::run(search::pipeline_record, g, on, o).best;
@@ -231,7 +233,9 @@ TEST_CASE("every schedule, followed by its name, gives what has a sound plan and
             CHECK(s.schedule == schedule::make(x));
             check_strategy(g, s, on.devices(), ts::sgd{});
             for (const ts::option_row& row : r->options) { // each of them changes something
-                row.name.empty() ? void() : o.values.set(row.name, 1);
+                if (!row.name.empty()) {
+                    o.values.set(row.name, 1);
+                }
             }
             const bool has_none = r->options[0].name.empty();
             CHECK((search::run(search::pipeline_record, g, on, o).best.schedule == s.schedule) == has_none);

@@ -147,7 +147,11 @@ private:
                 }
             }
         }
-        left.empty() ? void(pending_.erase(writer)) : void(pending_[writer] = left);
+        if (left.empty()) {
+            pending_.erase(writer);
+        } else {
+            pending_[writer] = left;
+        }
     }
     void take_what_it_waits_for(int i) {
         const ts::task& t = s_.p.tasks[ts::to_size(i)];

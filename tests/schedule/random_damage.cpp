@@ -92,8 +92,11 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
         for (int i = 0; i < 20 && number < 700060; ++i) {
             ts::plan p = c.p;
             const std::string what = damage_a_field(p, pick);
-            what.empty() ? void() : tried.add(what);
-            if (!what.empty() && !ts::verify(c.network.view(), p, 0, &c.made.how) &&
+            if (what.empty()) {
+                continue;
+            }
+            tried.add(what);
+            if (!ts::verify(c.network.view(), p, 0, &c.made.how) &&
                 judge_damaged(c, p, data, expected) != damage_verdict::right) {
                 ++harmful;
                 FAIL_CHECK(c.what << ": " << what);

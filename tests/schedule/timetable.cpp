@@ -254,7 +254,9 @@ TEST_CASE("every kind by its name is a schedule of its stages, or is refused whe
         for (const schedule::schedule_record* which : schedule::library_schedules) {
             schedule::settings x{which, workers, micro_batches};
             for (const ts::option_row& o : which->options) {
-                o.name.empty() ? void() : x.options.set(o.name, value);
+                if (!o.name.empty()) {
+                    x.options.set(o.name, value);
+                }
             }
             const bool even = which != &schedule::chimera_record;
             const bool plain = which->options[0].name.empty();

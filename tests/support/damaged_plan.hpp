@@ -233,10 +233,11 @@ private:
                 ts::task_parameter& x =
                     t.mutable_params().parts[ts::to_size(pick_(static_cast<int>(t.params().parts.size())))];
                 const int which = pick_(4);
-                which == 3 ? void(x.state = tile_like(x.state))
-                           : change(which == 0   ? x.parameter
-                                    : which == 1 ? x.reads
-                                                 : x.writes);
+                if (which == 3) {
+                    x.state = tile_like(x.state);
+                } else {
+                    change(which == 0 ? x.parameter : which == 1 ? x.reads : x.writes);
+                }
                 return "parts" + of;
             }
         case 6:
@@ -245,9 +246,10 @@ private:
                     return "";
                 }
                 t.mutable_params().counted_elsewhere.push_back(p_.tiles[ts::to_size(t.writes[0])].region);
+            } else if (pick_(2) == 0) {
+                t.mutable_params().counted_elsewhere.pop_back();
             } else {
-                pick_(2) == 0 ? t.mutable_params().counted_elsewhere.pop_back()
-                              : void(shift(t.mutable_params().counted_elsewhere[0]));
+                shift(t.mutable_params().counted_elsewhere[0]);
             }
             return "counted_elsewhere" + of;
         default:

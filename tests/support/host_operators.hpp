@@ -102,7 +102,7 @@ struct tester {
     /// Reads a tile in a format, and checks what fills up its last block.
     std::vector<double> get(const ts::box& region, int f, bool gradient, const guarded& from, bool is_double) const {
         const ts::shape s = region.extents();
-        const auto count = ts::to_size(static_cast<int>(s.volume()));
+        const auto count = ts::to_size(s.volume());
         if (is_double) {
             const auto* x = reinterpret_cast<const double*>(from.data());
             return {x, x + count};

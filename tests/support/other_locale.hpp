@@ -21,14 +21,18 @@ public:
         for (const char* const name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"}) {
             is_c_other_ = is_c_other_ || std::setlocale(LC_ALL, name) != nullptr;
         }
-        is_c_other_ ? void() : make();
+        if (!is_c_other_) {
+            make();
+        }
         is_c_other_ = is_c_other_ && std::string(std::localeconv()->decimal_point) == ",";
     }
     ~other_locale() {
         std::locale::global(streams_);
         std::setlocale(LC_ALL, of_c_.c_str());
-        folder_.empty() ? void() : void(std::filesystem::remove_all(folder_));
-        folder_.empty() ? void() : void(::unsetenv("LOCPATH"));
+        if (!folder_.empty()) {
+            std::filesystem::remove_all(folder_);
+            ::unsetenv("LOCPATH");
+        }
     }
     other_locale(const other_locale&) = delete;
     other_locale& operator=(const other_locale&) = delete;

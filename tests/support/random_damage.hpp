@@ -107,7 +107,7 @@ public:
         ts::parameter_store store(p_);
         const ts::addresses where(p_, store);
         for (int i = 0; i < g_.parameter_count; ++i) {
-            std::vector<float> values(ts::to_size(static_cast<int>(g_.parameters[i].extents.volume())));
+            std::vector<float> values(ts::to_size(g_.parameters[i].extents.volume()));
             ts::initialize(g_, i, case_.made.seed, values);
             ts::detail::store_values(backend_, store, i, -1, g_.parameters[i].extents, values);
         }
@@ -182,7 +182,7 @@ private:
         ts::detail::piece_sum sum;
         std::vector<float> out;
         const auto add = [&](const std::vector<ts::result_piece>& list, int tensor, int step, const ts::shape& s) {
-            out.assign(ts::to_size(static_cast<int>(s.volume())), 0.0F);
+            out.assign(ts::to_size(s.volume()), 0.0F);
             sum.add(backend_, p_, where, list, tensor, step, ts::whole(s), out);
             seen.emplace_back(out.begin(), out.end());
         };
@@ -208,7 +208,7 @@ private:
             for (const ts::parameter_store::entry& e : store.entries()) {
                 if (e.what.kind == ts::tile_kind::parameter && e.what.tensor == i && e.what.slices == 1) {
                     const ts::index_t n = e.what.region.volume();
-                    std::vector<float> copy(ts::to_size(static_cast<int>(n)));
+                    std::vector<float> copy(ts::to_size(n));
                     std::vector<float> same(copy);
                     backend_.to_plain(e.what, store.address(e), copy.data());
                     ts::box_copy(e.what.region, ts::whole(s), e.what.region)
@@ -289,7 +289,11 @@ struct damage_findings {
 inline void damage_plans(std::uint64_t number, int each, damage_findings& found) {
     const damage_case c(number);
     if (!c.usable) {
-        c.is_wrongly_refused() ? found.wrong.push_back(c.what) : void(++found.unfit);
+        if (c.is_wrongly_refused()) {
+            found.wrong.push_back(c.what);
+        } else {
+            ++found.unfit;
+        }
         return;
     }
     ++found.networks;

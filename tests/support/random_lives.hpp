@@ -286,7 +286,7 @@ private:
         for (std::size_t k = 0; k < c_.data.tensors.size(); ++k) {
             const int t = c_.data.tensors[k];
             const ts::shape& x = g_.tensors[t].extents;
-            const std::size_t each = ts::to_size(static_cast<int>(x.volume() / x[0]));
+            const std::size_t each = ts::to_size(x.volume() / x[0]);
             const std::size_t n = ts::to_size(e.number) * each;
             for (std::size_t i = 0; i < n; ++i) {
                 c_.data.labels[k].empty() ? numbers[k].push_back(c_.data.numbers[k][i % c_.data.numbers[k].size()])

@@ -89,7 +89,14 @@ inline const std::vector<changed_field>& changed_fields() {
     using s_t = ts::strategy;
     static const std::vector<changed_field> all{
         {"strategy", "ops", [](s_t& s) { s.ops[1].degree[0] = 1; }},
-        {"strategy", "pool", [](s_t& s) { s.pool.empty() ? s.pool.push_back(0) : void(s.pool[0] = 2); }},
+        {"strategy", "pool",
+         [](s_t& s) {
+             if (s.pool.empty()) {
+                 s.pool.push_back(0);
+             } else {
+                 s.pool[0] = 2;
+             }
+         }},
         {"strategy", "micro_batches", [](s_t& s) { s.micro_batches += 1; }},
         {"strategy", "period", [](s_t& s) { s.steps_per_plan = 3; }},
         {"strategy", "schedule", [](s_t& s) { s.schedule = ts::schedule::gpipe(1, s.micro_batches); }},

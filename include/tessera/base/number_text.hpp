@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers as text and text as numbers, the same whatever the program's locale is: std::printf, std::strtod,
 // std::to_string of a floating-point number and streams write and read "1,5" under de_DE, so that the library uses none
-// of them for such numbers (tests/locale).
+// of them for such numbers (tests/locale_free).
 #pragma once
 #include "tessera/base/begin_header.inl"
 

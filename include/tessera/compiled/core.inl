@@ -10,6 +10,7 @@
 #include "tessera/base/problem_text.inl"
 #include "tessera/base/quoted.inl"
 #include "tessera/base/registry.inl"
+#include "tessera/base/shape_text.inl"
 #include "tessera/base/turns.inl"
 #include "tessera/cost/collective.inl"
 #include "tessera/cost/free_edges.inl"

@@ -5,13 +5,12 @@
 
 #include "tessera/layout/tensor_layout.hpp"
 
+#include "tessera/base/shape_text.hpp"
+
 namespace tessera {
 
 TESSERA_INLINE std::string to_text(const tensor_layout& l) {
-    std::string text;
-    for (int d = 0; d < l.extents.rank; ++d) {
-        text += (d > 0 ? "x" : "") + std::to_string(l.extents[d]);
-    }
+    std::string text = detail::text_of(l.extents);
     text += std::string(text.empty() ? "scalar " : " ") + to_text(l.type);
     for (int d = 0; d < l.extents.rank; ++d) {
         bool even = true;

@@ -75,9 +75,9 @@ struct attention_loops {
 /// Nests: the maximum of every row of scores, the sum of its exponentials, the mixture of values. A split of the keys
 /// leaves partial maxima, sums and outputs, which are reduced: 4 bytes a row and head for each of the first two, the
 /// output's bytes for the third; backward 4 bytes a row and head, where the gradient of the sum stands for the sum of
-/// dy * y, which is over the values of a head and, of partial outputs, over parts. The first nest has the values among its reads, so that one pass makes all three
-/// gradients. Backward is 5 products of matrices to forward's 2: scores anew, and the gradients of weights, values,
-/// queries and keys.
+/// dy * y, which is over the values of a head and, of partial outputs, over parts. The first nest has the values among
+/// its reads, so that one pass makes all three gradients. Backward is 5 products of matrices to forward's 2: scores
+/// anew, and the gradients of weights, values, queries and keys.
 constexpr description describe_attention(const attention_attributes& a, const shape* x, bool padded) {
     const shape& q = x[0];
     const shape& k = x[1];

@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/base/shape_text.hpp"
 #include "tessera/net/paths.hpp"
 #include "tessera/plan/plan.hpp"
 
@@ -19,8 +20,6 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows);
 inline std::string text_of(const interval& i) { return std::to_string(i.begin) + ":" + std::to_string(i.end); }
 
 std::string text_of(const box& b);
-
-std::string text_of(const shape& s);
 
 inline void append_word(std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; }
 

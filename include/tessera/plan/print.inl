@@ -38,14 +38,6 @@ TESSERA_INLINE std::string text_of(const box& b) {
     return text + "]";
 }
 
-TESSERA_INLINE std::string text_of(const shape& s) {
-    std::string text;
-    for (int d = 0; d < s.rank; ++d) {
-        text += (d > 0 ? "x" : "") + std::to_string(s[d]);
-    }
-    return text;
-}
-
 TESSERA_INLINE std::string text_of_splits(const description& d, const configuration& c, const index_t* pool) {
     std::string splits;
     for (int l = 0; l < d.loops.size(); ++l) {

@@ -233,20 +233,28 @@ TESSERA_INLINE index_t task_activities::add_hops(task_activity& c, int from, int
     return r.latency;
 }
 
+/// Adds a tile to those of its device; one that is apart begins a list of its own.
+TESSERA_INLINE void task_activities::add_to_device(std::vector<device_tiles>& all, int device, int which, bool apart) {
+    std::size_t k = apart ? all.size() : 0;
+    while (k < all.size() && all[k].first != device) {
+        ++k;
+    }
+    if (k == all.size()) {
+        all.push_back({device, {which}});
+    } else {
+        all[k].second.push_back(which);
+    }
+}
+
 /// What other devices push to the one of a task; norms by themselves.
 TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pushed_to(const std::vector<tile>& tiles,
                                                                                      const task& t) {
     std::vector<device_tiles> pushed;
     for (int r : t.reads) {
         const tile& x = tiles[to_size(r)];
-        if (x.device == t.device) {
-            continue;
+        if (x.device != t.device) {
+            add_to_device(pushed, x.device, r, x.kind == tile_kind::scalar);
         }
-        std::size_t k = 0;
-        while (k < pushed.size() && (pushed[k].first != x.device || x.kind == tile_kind::scalar)) {
-            ++k;
-        }
-        k == pushed.size() ? pushed.push_back({x.device, {r}}) : pushed[k].second.push_back(r);
     }
     return pushed;
 }
@@ -257,12 +265,8 @@ TESSERA_INLINE std::vector<task_activities::device_tiles> task_activities::pulle
     std::vector<device_tiles> pulled;
     for (int w : t.writes) {
         const int device = tiles[to_size(w)].device;
-        std::size_t k = 0;
-        while (k < pulled.size() && pulled[k].first != device) {
-            ++k;
-        }
         if (device != t.device) {
-            k == pulled.size() ? pulled.push_back({device, {w}}) : pulled[k].second.push_back(w);
+            add_to_device(pulled, device, w, false);
         }
     }
     return pulled;

@@ -142,6 +142,7 @@ private:
 
     /// Tiles of one device, or on their way from or to it.
     using device_tiles = std::pair<int, std::vector<int>>;
+    static void add_to_device(std::vector<device_tiles>& all, int device, int which, bool apart);
     static std::vector<device_tiles> pushed_to(const std::vector<tile>& tiles, const task& t);
     static std::vector<device_tiles> pulled_from(const std::vector<tile>& tiles, const task& t);
     int add_served(const std::vector<tile>& tiles, const std::vector<task>& tasks, int number,

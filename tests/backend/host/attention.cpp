@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's kernels of attention against plain double loops: all options, any rectangle, on every instruction set that
 // this machine has.
+#include "support/instruction_sets.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,22 +20,11 @@
 namespace {
 
 namespace k = tessera::host::kernels;
+using test_support::on_every_instruction_set;
+using test_support::scratch_memory;
 
 using floats = std::vector<float>;
 using doubles = std::vector<double>;
-
-/// Runs `check` once for each instruction set up to the machine's.
-template <class Check>
-void on_every_instruction_set(Check check) {
-    const k::instruction_set best = k::detect_instruction_set();
-    for (const auto set : {k::instruction_set::portable, k::instruction_set::avx2, k::instruction_set::avx512}) {
-        if (set > best) continue;
-        k::active_instruction_set() = set;
-        CAPTURE(static_cast<int>(set));
-        check();
-    }
-    k::active_instruction_set() = best;
-}
 
 /// A whole attention with its numbers. Rows of operands are longer than their heads, so that strides matter.
 struct problem {
@@ -73,6 +64,24 @@ struct rectangle {
     std::ptrdiff_t sample[2], group[2], query[2], key[2];
 };
 rectangle whole(const problem& p) { return {{0, p.s.samples}, {0, p.s.groups}, {0, p.s.queries}, {0, p.s.keys}}; }
+
+/// What it is cut into by one place of its samples, groups, queries and keys each, without what is empty.
+std::vector<rectangle> cut_at(const problem& p, const std::ptrdiff_t (&at)[4]) {
+    std::vector<rectangle> parts;
+    for (int corner = 0; corner < 16; ++corner) {
+        rectangle r = whole(p);
+        std::ptrdiff_t* const sides[4] = {r.sample, r.group, r.query, r.key};
+        bool empty = false;
+        for (int i = 0; i < 4; ++i) {
+            sides[i][(corner >> i & 1) != 0 ? 0 : 1] = at[i];
+            empty = empty || sides[i][0] == sides[i][1];
+        }
+        if (!empty) {
+            parts.push_back(r);
+        }
+    }
+    return parts;
+}
 
 floats random_floats(std::size_t count, std::mt19937& engine, float most = 1) {
     std::uniform_real_distribution<float> draw{-most, most};
@@ -228,15 +237,6 @@ struct results {
           dv(p.elements(false, true), filled), dbias(p.bias.size(), filled) {}
 };
 
-/// Scratch with a guard behind it, full of NaN.
-struct scratch_memory {
-    std::vector<unsigned char> bytes;
-    explicit scratch_memory(std::size_t count) : bytes(count + 256, 0xFF) {}
-    bool intact() const {
-        return std::all_of(bytes.end() - 256, bytes.end(), [](unsigned char b) { return b == 0xFF; });
-    }
-};
-
 k::attention_shape shape_of(const problem& p, const rectangle& r) {
     k::attention_shape s = p.s;
     s.first_sample = r.sample[0], s.samples = r.sample[1] - r.sample[0];
@@ -264,7 +264,7 @@ k::attention_extras extras_of(const problem& p, const rectangle& r) {
 
 void forward(const problem& p, const rectangle& r, k::attention_step step, results& out) {
     const k::attention_shape s = shape_of(p, r);
-    scratch_memory scratch(k::attention_forward_scratch(s));
+    scratch_memory scratch(k::attention_forward_scratch(s), 1);
     k::attention_forward(s,
                          {.query = rows_of<const float>(p, r, p.query, true, false),
                           .key = rows_of<const float>(p, r, p.keys, false, false),
@@ -273,18 +273,18 @@ void forward(const problem& p, const rectangle& r, k::attention_step step, resul
                           .output = rows_of<float>(p, r, out.y, true, true),
                           .maximum = numbers_of<float>(p, r, out.maximum),
                           .sum = numbers_of<float>(p, r, out.sum)},
-                         step, scratch.bytes.data());
+                         step, scratch.get());
     CHECK(scratch.intact());
 }
 
 void backward(const problem& p, const rectangle& r, bool accumulate, results& out) {
     const k::attention_shape s = shape_of(p, r);
     floats means(p.rows(), NAN);
-    scratch_memory before(k::attention_means_scratch(s));
+    scratch_memory before(k::attention_means_scratch(s), 1);
     k::attention_means(s, rows_of<const float>(p, r, out.y, true, true), rows_of<const float>(p, r, p.dy, true, true),
-                       numbers_of<float>(p, r, means), before.bytes.data());
+                       numbers_of<float>(p, r, means), before.get());
     CHECK(before.intact());
-    scratch_memory scratch(k::attention_backward_scratch(s));
+    scratch_memory scratch(k::attention_backward_scratch(s), 1);
     k::attention_backward(s,
                           {.query = rows_of<const float>(p, r, p.query, true, false),
                            .key = rows_of<const float>(p, r, p.keys, false, false),
@@ -301,7 +301,7 @@ void backward(const problem& p, const rectangle& r, bool accumulate, results& ou
                                                            : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads,
                                                                                           r.query[0], r.key[0]),
                            .accumulate = accumulate},
-                          scratch.bytes.data());
+                          scratch.get());
     CHECK(scratch.intact());
 }
 
@@ -359,24 +359,13 @@ TEST_CASE("parts of samples, heads, queries and keys add up to the whole") {
             };
             const std::ptrdiff_t at[4] = {cut(p.s.samples), cut(p.s.groups), cut(p.s.queries), cut(p.s.keys)};
             const rectangle all = whole(p);
-            const auto side = [](std::ptrdiff_t(&of)[2], bool second, std::ptrdiff_t where) {
-                of[second ? 0 : 1] = where;
-            };
             results found(p), parts(p);
             parts.maximum.assign(p.rows(), -HUGE_VALF);
             // Of each part of the keys the maxima, then the sums, then the outputs, as devices would combine them.
             for (const auto step : {k::attention_step::maxima, k::attention_step::sums, k::attention_step::outputs}) {
                 results sum(p);
                 sum.maximum = parts.maximum;
-                for (int corner = 0; corner < 16; ++corner) {
-                    rectangle r = all;
-                    side(r.sample, (corner & 1) != 0, at[0]);
-                    side(r.group, (corner & 2) != 0, at[1]);
-                    side(r.query, (corner & 4) != 0, at[2]);
-                    side(r.key, (corner & 8) != 0, at[3]);
-                    if (r.sample[0] == r.sample[1] || r.group[0] == r.group[1] || r.query[0] == r.query[1] ||
-                        r.key[0] == r.key[1])
-                        continue;
+                for (const rectangle& r : cut_at(p, at)) {
                     results part = parts;
                     if (step == k::attention_step::maxima) part.maximum.assign(p.rows(), -HUGE_VALF);
                     if (step == k::attention_step::sums) part.sum.assign(p.rows(), 0);
@@ -396,16 +385,7 @@ TEST_CASE("parts of samples, heads, queries and keys add up to the whole") {
             CHECK(found.maximum == parts.maximum);
             const numbers expected = plain(p, all);
             check_forward(parts, expected);
-            for (int corner = 0; corner < 16; ++corner) {
-                rectangle r = all;
-                side(r.sample, (corner & 1) != 0, at[0]);
-                side(r.group, (corner & 2) != 0, at[1]);
-                side(r.query, (corner & 4) != 0, at[2]);
-                side(r.key, (corner & 8) != 0, at[3]);
-                if (r.sample[0] < r.sample[1] && r.group[0] < r.group[1] && r.query[0] < r.query[1] &&
-                    r.key[0] < r.key[1])
-                    backward(p, r, true, parts);
-            }
+            for (const rectangle& r : cut_at(p, at)) backward(p, r, true, parts);
             check_backward(parts, expected);
         }
     });

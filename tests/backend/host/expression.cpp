@@ -2,6 +2,7 @@
 // Kernels that are made of expressions, on every instruction set: each function against the standard library's in
 // double, gradients against the reference, at ordinary numbers and at those that are special.
 #include "op/differences.hpp"
+#include "support/instruction_sets.hpp"
 
 #include "tessera/backend/host/kernels/expression.hpp"
 #include "tessera/backend/reference/op/expression.hpp"
@@ -18,21 +19,9 @@ using namespace tests;
 namespace {
 
 namespace k = ts::host::kernels;
+using test_support::on_every_instruction_set;
 using ts::expression::formula;
 using ts::expression::value;
-
-template <class Check>
-void on_every_instruction_set(Check check) {
-    const k::instruction_set best = k::detect_instruction_set();
-    for (const auto set : {k::instruction_set::portable, k::instruction_set::avx2, k::instruction_set::avx512}) {
-        if (set <= best) {
-            k::active_instruction_set() = set;
-            CAPTURE(static_cast<int>(set));
-            check();
-        }
-    }
-    k::active_instruction_set() = best;
-}
 
 /// What the formula says, in double.
 double exact(const formula& f, int which, const double* leaves) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations of rows and rotary positions: every pass in random shards, by each set of vector instructions, held
-// against the reference in double precision; with numbers that are none, too.
+// Kernels of rows (normalizations, rotary positions, softmax, cross-entropy, gates): every pass in random shards, by
+// each set of vector instructions, held against the reference in double precision; with numbers that are not finite,
+// too. And the tables of rotary positions.
 #include "support/host_operators.hpp"
+#include "support/instruction_sets.hpp"
 #include "tessera/backend/host/op/rotary.hpp"
 
 #include <doctest/doctest.h>
@@ -11,24 +13,9 @@
 
 using namespace tests;
 namespace host = ts::host;
-namespace kernels = ts::host::kernels;
+using test_support::on_every_instruction_set;
 
 namespace {
-
-/// Calls `body` with each set of instructions that this processor has.
-template <class Body>
-void with_each_set(Body&& body) {
-    const kernels::instruction_set best = kernels::detect_instruction_set();
-    for (const auto set :
-         {kernels::instruction_set::portable, kernels::instruction_set::avx2, kernels::instruction_set::avx512}) {
-        if (set <= best) {
-            CAPTURE(static_cast<int>(set));
-            kernels::active_instruction_set() = set;
-            body();
-        }
-    }
-    kernels::active_instruction_set() = best;
-}
 
 std::vector<op_case> cases() {
     using ts::make_shape;
@@ -71,7 +58,7 @@ std::vector<op_case> cases() {
 } // namespace
 
 TEST_CASE("kernels of rows compute what the reference does, whole and in shards") {
-    with_each_set([] {
+    on_every_instruction_set([] {
         host_operators::tester every_way;
         for (const op_case& c : cases()) {
             every_way.check_row(c, 5, 12);
@@ -81,7 +68,7 @@ TEST_CASE("kernels of rows compute what the reference does, whole and in shards"
 }
 
 TEST_CASE("kernels of rows pass on what is not finite as the reference does") {
-    with_each_set([] {
+    on_every_instruction_set([] {
         for (const double what : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
             for (const op_case& c : cases()) {
                 host_operators::tester every_way;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host kernels against plain double loops, on odd shapes and on every instruction set that this machine has.
+#include "support/instruction_sets.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -22,6 +24,8 @@
 namespace {
 
 namespace k = tessera::host::kernels;
+using test_support::on_every_instruction_set;
+using test_support::scratch_memory;
 
 using floats = std::vector<float>;
 using doubles = std::vector<double>;
@@ -44,37 +48,6 @@ double difference(const floats& a, const doubles& b) {
     }
     return worst;
 }
-
-/// Runs `check` once for each instruction set up to the machine's.
-template <class Check>
-void on_every_instruction_set(Check check) {
-    const k::instruction_set best = k::detect_instruction_set();
-    for (const auto set : {k::instruction_set::portable, k::instruction_set::avx2, k::instruction_set::avx512}) {
-        if (set > best) continue;
-        k::active_instruction_set() = set;
-        CAPTURE(static_cast<int>(set));
-        check();
-    }
-    k::active_instruction_set() = best;
-}
-
-/// Scratch with a guard behind it.
-struct scratch_memory {
-    static constexpr std::size_t guard = 256;
-    std::vector<unsigned char> bytes;
-    std::size_t wanted;
-    explicit scratch_memory(std::size_t count) : bytes(count + 64 + guard, 0xA5), wanted{count} {}
-    void* get() {
-        const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
-        return reinterpret_cast<void*>((at + 63) / 64 * 64);
-    }
-    bool intact() {
-        const auto* end = static_cast<unsigned char*>(get()) + wanted;
-        for (std::size_t i = 0; i < guard - 64; ++i)
-            if (end[i] != 0xA5) return false;
-        return true;
-    }
-};
 
 std::size_t input_at(const k::conv_shape& s, int n, int c, int h, int w) {
     return tessera::to_size(((std::ptrdiff_t{n / 16} * s.in_channels + c) * s.in_height + h) * s.in_width + w) * 16 +

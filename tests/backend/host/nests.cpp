@@ -3,6 +3,7 @@
 // against the reference in double.
 #include "op/nests.hpp"
 #include "op/harness.hpp"
+#include "support/instruction_sets.hpp"
 
 #include "tessera/backend/host/op/nest.hpp"
 
@@ -123,13 +124,7 @@ void check(std::vector<ts::shape> inputs, std::uint64_t seed = 3) {
     constexpr const auto& how =
         host::nest_row<ts::detail::operation_record_of<Own>>::template value<host::operator_row>;
     nest_tester t(row, how, seed);
-    const k::instruction_set best = k::detect_instruction_set();
-    for (const auto set : {k::instruction_set::portable, k::instruction_set::avx2, k::instruction_set::avx512}) {
-        if (set > best) {
-            continue;
-        }
-        k::active_instruction_set() = set;
-        CAPTURE(static_cast<int>(set));
+    test_support::on_every_instruction_set([&] {
         t.check_ranges(t.op.call(ts::pass::forward));
         random_numbers random{seed};
         for (int trial = 0; trial < 4; ++trial) {
@@ -143,8 +138,7 @@ void check(std::vector<ts::shape> inputs, std::uint64_t seed = 3) {
             }
             t.check_ranges(part);
         }
-    }
-    k::active_instruction_set() = best;
+    });
 }
 
 } // namespace

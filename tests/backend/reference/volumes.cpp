@@ -21,7 +21,7 @@ double volume_at(const tile& x, index_t n, index_t c, const index_t (&p)[3], dou
             return outside;
         }
     }
-    return x.numbers[ts::to_size(static_cast<int>((((n * e[1] + c) * e[2] + p[0]) * e[3] + p[1]) * e[4] + p[2]))];
+    return x.numbers[ts::to_size((((n * e[1] + c) * e[2] + p[0]) * e[3] + p[1]) * e[4] + p[2])];
 }
 
 /// Calls body(number of the element, n, c, place) for each element of y[n,c,d,h,w].
@@ -68,15 +68,15 @@ void check_convolution(const op_instance& op) {
     }
     REQUIRE(y.region.extents() == expected);
     for_each_voxel(expected, [&](std::size_t i, index_t n, index_t o, const place& p) {
-        double sum = a.bias ? op.value[2].numbers[ts::to_size(static_cast<int>(o))] : 0.0;
+        double sum = a.bias ? op.value[2].numbers[ts::to_size(o)] : 0.0;
         for (index_t c = 0; c < in; ++c) {
             for (index_t q = 0; q < a.window[0]; ++q) {
                 for (index_t r = 0; r < a.window[1]; ++r) {
                     for (index_t s = 0; s < a.window[2]; ++s) {
                         const index_t w = (((o * in + c) * a.window[0] + q) * a.window[1] + r) * a.window[2] + s;
-                        sum += op.value[1].numbers[ts::to_size(static_cast<int>(w))] *
-                               volume_at(op.value[0], n, o / (a.out / a.groups) * in + c,
-                                         window_place(a, p, q, r, s).at, 0);
+                        sum += op.value[1].numbers[ts::to_size(w)] * volume_at(op.value[0], n,
+                                                                               o / (a.out / a.groups) * in + c,
+                                                                               window_place(a, p, q, r, s).at, 0);
                     }
                 }
             }

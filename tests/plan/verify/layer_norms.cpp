@@ -93,7 +93,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                 continue;
             }
             // Counted by hand, element by element.
-            std::vector<int> times(ts::to_size(static_cast<int>(g.parameters[parameter].extents.volume())), 0);
+            std::vector<int> times(ts::to_size(g.parameters[parameter].extents.volume()), 0);
             const ts::shape& extents = g.parameters[parameter].extents;
             std::vector<int> norms;
             for (const ts::task& whole : s.p.tasks) {
@@ -121,7 +121,7 @@ TEST_CASE("every element of a parameter is in one norm, and every update reads a
                         for (const ts::box& b : t.params().counted_elsewhere) {
                             elsewhere = elsewhere || b.contains(point);
                         }
-                        times[ts::to_size(static_cast<int>(flat))] += elsewhere ? 0 : 1;
+                        times[ts::to_size(flat)] += elsewhere ? 0 : 1;
                     }
                 });
             }

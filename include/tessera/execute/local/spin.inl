@@ -13,7 +13,11 @@ TESSERA_INLINE void nap(std::int64_t began) {
 }
 
 TESSERA_INLINE void yield_or_nap(std::int64_t began, std::int64_t yields_for) {
-    nanoseconds_now() - began > yields_for ? nap(began) : void(sched_yield());
+    if (nanoseconds_now() - began > yields_for) {
+        nap(began);
+    } else {
+        sched_yield();
+    }
 }
 
 } // namespace tessera::detail

@@ -118,7 +118,7 @@ TESSERA_INLINE std::string process_group::name_in(const group_page& page, int ra
 
 TESSERA_INLINE process_group::process_group(int rank, int size, int devices_each, double patience)
     : rank_(rank), size_(size), devices_each_(devices_each), patience_(static_cast<index_t>(patience * 1e9)),
-      watch_(rank, size), node_of_(static_cast<std::size_t>(size), 0) {
+      watch_(rank, size), node_of_(to_size(size), 0) {
     if (size > max_processes) {
         throw error("tessera: " + std::to_string(size) + " ranks share one plan, and there may be at most " +
                     std::to_string(max_processes));

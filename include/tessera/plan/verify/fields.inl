@@ -6,8 +6,6 @@
 
 #include "tessera/plan/verify/verifier.hpp"
 
-#include <algorithm>
-
 namespace tessera::detail {
 
 /// What the plan says of itself, of its tiles and of its tasks can be.

@@ -151,8 +151,8 @@ TESSERA_INLINE bool verifier::forward_fills(int op, int micro_batch, const task_
     return true;
 }
 
-/// What is computed again is what each shard has computed, on the same device: the same sums in the same order. (That its
-/// parameters are those of its step is checked with all readers': verify/results.hpp.)
+/// What is computed again is what each shard has computed, on the same device: the same sums in the same order. (That
+/// its parameters are those of its step is checked with all readers': verify/results.inl.)
 TESSERA_INLINE bool verifier::repeats_forward(int op, const task_range& forward, const task_range& again) {
     const std::vector<int>& own = tasks_of_[to_size(op)];
     const std::size_t n = forward.end - forward.begin;

@@ -49,7 +49,6 @@ struct split_graph {
 /// A whole number as a double that is no larger, so that what bounds it from below stays a bound.
 double at_most(std::int64_t x);
 
-/// Cuts a problem.
 class split_graph_maker {
 public:
     explicit split_graph_maker(const reduced_problem& p) : p_(p) {}
@@ -69,6 +68,7 @@ private:
     std::vector<char> used_; ///< edges that hang a node on its parent
 };
 
+/// Cuts a problem.
 inline split_graph make_split_graph(const reduced_problem& p) { return split_graph_maker(p).made(); }
 
 } // namespace tessera::search::detail

@@ -41,7 +41,6 @@ TESSERA_INLINE double at_most(std::int64_t x) {
 }
 
 TESSERA_INLINE split_graph split_graph_maker::made() {
-    g_ = split_graph();
     bound_costs();
     add_costs();
     hang_leaves();

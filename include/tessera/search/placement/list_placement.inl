@@ -7,6 +7,8 @@
 
 #include "tessera/base/stable_sort.hpp"
 
+#include <utility>
+
 namespace tessera::search::placement::detail {
 
 TESSERA_INLINE list_placement::list_placement(evaluator& e)
@@ -26,7 +28,7 @@ TESSERA_INLINE assignment list_placement::placed() {
     for (const int v : by_rank()) {
         place(v);
     }
-    return where_;
+    return std::move(where_);
 }
 
 TESSERA_INLINE double list_placement::time(int v, int d) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of flags.hpp.
+// Bodies of nonfinite_counts.hpp.
 #pragma once
 #include "tessera/base/begin_header.inl"
 

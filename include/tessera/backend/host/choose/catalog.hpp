@@ -35,6 +35,8 @@ std::string problem_name(const compute_call& c, const operator_rows& rows);
 
 std::string candidate_name(const candidate& k, const format_table& table, int operands);
 
+std::string reorder_name(const reorder_call& r, const format_table& table);
+
 /// Seconds of every job, measured in turns so that a slow moment of the machine meets all of them: the best of a few
 /// turns each. What is far behind after two turns is not run again.
 std::vector<double> times_interleaved(const std::vector<owned<job>>& jobs);

@@ -5,6 +5,8 @@
 
 #include "tessera/backend/host/choose/catalog.hpp"
 
+#include "tessera/base/shape_text.hpp"
+
 namespace tessera::host::detail {
 
 TESSERA_INLINE std::vector<candidate> candidates_of(const compute_call& c, format_table& table,
@@ -39,11 +41,7 @@ TESSERA_INLINE std::string problem_name(const compute_call& c, const operator_ro
             std::to_string(c.first_nest) + "-" + std::to_string(c.last_nest) + " e" + std::to_string(c.emits) +
             (c.first_part ? " b" : " p");
     for (int o = 0; o < c.d->operands.size(); ++o) {
-        name += " ";
-        const shape s = region(*c.d, o, c.ranges).extents();
-        for (int d = 0; d < s.rank; ++d) {
-            name += (d > 0 ? "x" : "") + std::to_string(s[d]);
-        }
+        name += " " + tessera::detail::text_of(region(*c.d, o, c.ranges).extents());
     }
     const operator_row* const row = rows.find(c.attributes);
     return name + (row != nullptr && row->problem != nullptr ? row->problem(c) : window_numbers());
@@ -55,6 +53,10 @@ TESSERA_INLINE std::string candidate_name(const candidate& k, const format_table
         name += " " + table.name(k.value[o]) + "/" + table.name(k.gradient[o]);
     }
     return name;
+}
+
+TESSERA_INLINE std::string reorder_name(const reorder_call& r, const format_table& table) {
+    return "reorder " + table.name(r.from) + " " + table.name(r.to) + " " + tessera::detail::text_of(r.extents);
 }
 
 TESSERA_INLINE std::vector<double> times_interleaved(const std::vector<owned<job>>& jobs) {
@@ -145,10 +147,7 @@ TESSERA_INLINE bool catalog::is_right(const detail::reorder_call& r) {
     if (r.from < format::opaque && r.to < format::opaque) {
         return true;
     }
-    std::string name = "checked reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
-    for (int d = 0; d < r.extents.rank; ++d) {
-        name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
-    }
+    const std::string name = "checked " + detail::reorder_name(r, table_);
     if (known_.find(name) == nullptr) {
         const bool right = detail::keeps_elements(table_, r, stream_.get());
         known_.add(name, right ? is_right_mark : is_wrong_mark);
@@ -161,10 +160,7 @@ TESSERA_INLINE bool catalog::is_right(const detail::reorder_call& r) {
 }
 
 TESSERA_INLINE double catalog::seconds(const detail::reorder_call& r) {
-    std::string name = "reorder " + table_.name(r.from) + " " + table_.name(r.to) + " ";
-    for (int d = 0; d < r.extents.rank; ++d) {
-        name += (d > 0 ? "x" : "") + std::to_string(r.extents[d]);
-    }
+    const std::string name = detail::reorder_name(r, table_);
     if (known_.find(name) == nullptr) {
         const buffer from = filled(table_.bytes(r.from, r.extents, element::f32), element::f32);
         const buffer to(table_.bytes(r.to, r.extents, element::f32));

@@ -51,8 +51,8 @@ struct attention_numbers {
 
 /// What is added to scores by position, and the keys that there are.
 struct attention_extras {
-    /// The score of head h, query t and key s, all counted from the rectangle's first, gets bias[h * bias_head + t - s];
-    /// another 63 floats behind a head's last one are read. Null: none.
+    /// The score of head h, query t and key s, all counted from the rectangle's first, gets
+    /// bias[h * bias_head + t - s]; another 63 floats behind a head's last one are read. Null: none.
     const float* bias = nullptr;
     std::ptrdiff_t bias_head = 0;
     /// Of each sample of the rectangle: how many of all keys there are. Null: all.

@@ -12,7 +12,7 @@
 #include "instruction_set.hpp"
 
 /// Shapes of the host kernels, as plain values, and the scratch memory that a kernel wants. What is too large for them
-/// is in limits.hpp.
+/// is in limits.hpp. Attention has all of that in attention_shape.hpp.
 namespace tessera::host::kernels {
 
 /// A convolution or its gradients. x is [blocks][in_channels][in_height][in_width][16], y likewise with out_*; weights

@@ -5,6 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/host/choose/catalog.hpp"
+#include "tessera/base/shape_text.hpp"
 #include "tessera/execute/local/copy_box.hpp"
 #include "tessera/op/optimizer.hpp"
 #include "tessera/plan/call.hpp"
@@ -33,8 +34,7 @@ residence residence_of(const simulation::reuse& r, index_t bytes, index_t all_by
 
 namespace detail {
 
-/// A shape as "64x10x24".
-std::string extents_name(const shape& s);
+inline const tile& tile_at(const plan& p, int i) { return p.tiles[to_size(i)]; }
 
 std::string compute_name(const plan& p, const task& t, const graph_view& g, const description* d,
                          const format_table& table, const operator_rows& rows);

@@ -29,38 +29,28 @@ TESSERA_INLINE residence residence_of(const simulation::reuse& r, index_t bytes,
 
 namespace tessera::host::detail {
 
-TESSERA_INLINE std::string extents_name(const shape& s) {
-    std::string name;
-    for (int k = 0; k < s.rank; ++k) {
-        name += (k > 0 ? "x" : "") + std::to_string(s[k]);
-    }
-    return name;
-}
-
 TESSERA_INLINE std::string compute_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                         const format_table& table, const operator_rows& rows) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     if (t.what == pass::update) {
-        return "running " + extents_name(tile_at(t.compute().running).region.extents()) + " " +
+        return "running " + tessera::detail::text_of(tile_at(p, t.compute().running).region.extents()) + " " +
                std::to_string(t.reads.size());
     }
     candidate k;
     k.engine = static_cast<engine_kind>(t.compute().implementation);
     for (int o = 0; o < max_operands; ++o) {
-        k.value[o] = t.compute().value[o] >= 0 ? tile_at(t.compute().value[o]).format : -1;
-        k.gradient[o] = t.compute().gradient[o] >= 0 ? tile_at(t.compute().gradient[o]).format : -1;
+        k.value[o] = t.compute().value[o] >= 0 ? tile_at(p, t.compute().value[o]).format : -1;
+        k.gradient[o] = t.compute().gradient[o] >= 0 ? tile_at(p, t.compute().gradient[o]).format : -1;
     }
     return problem_name(call_of(p, t, g, *d), rows) + " | " + candidate_name(k, table, d->operands.size());
 }
 
 TESSERA_INLINE std::string copy_name(const plan& p, const task& t) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
-    const tile& target = tile_at(t.writes[0]);
+    const tile& target = tile_at(p, t.writes[0]);
     std::string name = std::string("copy ") + (t.copy().clear ? "cleared " : "") +
                        (t.copy().reduce == reducer::max ? "max " : "") + std::to_string(bytes_of(target.type)) + " " +
                        std::to_string(target.bytes);
     for (const copy_segment& s : t.copy().segments) {
-        const box_copy b(s.region, tile_at(s.source).region, target.region);
+        const box_copy b(s.region, tile_at(p, s.source).region, target.region);
         name += std::string(s.overwrite ? " =" : " +") + (target.format == format::plain ? "" : "f");
         for (int k = 0; k < max_rank; ++k) {
             if (b.count[k] > 1) {
@@ -75,7 +65,6 @@ TESSERA_INLINE std::string copy_name(const plan& p, const task& t) {
 
 TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_view& g, const description* d,
                                      const format_table& table, const operator_rows& rows, const optimizer& update) {
-    const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     std::string name;
     switch (t.kind()) {
     case task_kind::compute:
@@ -83,20 +72,21 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
     case task_kind::copy:
         return copy_name(p, t);
     case task_kind::reorder:
-        return "reorder " + table.name(tile_at(t.reads[0]).format) + " " + table.name(tile_at(t.writes[0]).format) +
-               " " + extents_name(tile_at(t.reads[0]).region.extents());
+        return "reorder " + table.name(tile_at(p, t.reads[0]).format) + " " +
+               table.name(tile_at(p, t.writes[0]).format) + " " +
+               tessera::detail::text_of(tile_at(p, t.reads[0]).region.extents());
     case task_kind::sum:
-        return "sum " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size()) +
+        return "sum " + std::to_string(tile_at(p, t.writes[0]).elements) + " " + std::to_string(t.reads.size()) +
                (t.reads[0] == t.writes[0] ? " onto" : "");
     case task_kind::gather:
-        return "gather " + std::to_string(tile_at(t.writes[0]).elements) + " " + std::to_string(t.reads.size());
+        return "gather " + std::to_string(tile_at(p, t.writes[0]).elements) + " " + std::to_string(t.reads.size());
     case task_kind::compress:
     case task_kind::decompress:
         name = to_text(t.kind());
         for_each_part(t, [&](const task& one) { // by words of codes
             const int code = t.kind() == task_kind::compress ? one.writes[0] : one.reads[0];
-            name += " " + std::to_string(tile_at(code).region.volume()) + " " + std::to_string(tile_at(code).elements) +
-                    " " + std::to_string(one.reads.size());
+            name += " " + std::to_string(tile_at(p, code).region.volume()) + " " +
+                    std::to_string(tile_at(p, code).elements) + " " + std::to_string(one.reads.size());
         });
         return name;
     case task_kind::average:
@@ -115,7 +105,7 @@ TESSERA_INLINE std::string work_name(const plan& p, const task& t, const graph_v
            std::to_string(update.state_count());
     for_each_part(t, [&](const task& one) {
         const int first = t.kind() == task_kind::norm ? one.reads[0] : one.writes[0];
-        name += " " + std::to_string(slice_of(tile_at(first), one).size()) + " " + std::to_string(one.reads.size()) +
+        name += " " + std::to_string(slice_of(tile_at(p, first), one).size()) + " " + std::to_string(one.reads.size()) +
                 " " + std::to_string(one.writes.size()) + " " + std::to_string(one.params().norms.size()) +
                 (t.params().parts.empty() ? "" : ";");
     });
