@@ -11,30 +11,38 @@
 
 namespace networks {
 
-/// Pairs of blocks of GPT, the second one with Experts of Hidden units instead of its two wide layers. An expert has
-/// Slots for the tokens of a sample; a token goes to Top experts. Nothing here balances the experts' loads.
-template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Hidden,
-          ts::index_t Slots, int Top, ts::index_t Vocabulary = 32000>
-struct moe_parts {
+/// Pairs of blocks of GPT, the second one with a mixture of Experts instead of its two wide layers.
+template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Vocabulary>
+struct mixture_pairs {
     struct words : ts::embedding<Vocabulary, Width> {};
     struct places : ts::position_embedding<> {};
     struct last_norm : ts::layer_norm<> {};
     struct logits : ts::linear<Vocabulary, ts::no_bias> {};
     struct gate : ts::linear<Experts, ts::no_bias> {};
-    struct into : ts::expert_linear<Experts, Hidden> {};
-    struct out_of : ts::expert_linear<Experts, Width> {};
     template <int Block>
     using layers = transformer_layers<Block, Width>;
     template <int Block>
     using attention = ts::residual<typename layers<Block>::template norm<0>,
                                    typename layers<Block>::template attention<Heads, ts::softmax<ts::causal>>>;
-    using mixture = ts::mixture_of_experts<Slots, Top, gate, into, ts::relu, out_of>;
+    template <class Mixture>
     using pair = ts::branch<attention<0>,
                             ts::residual<typename layers<0>::template norm<1>, typename layers<0>::wide, ts::relu,
                                          typename layers<0>::narrow>,
-                            attention<1>, ts::residual<typename layers<1>::template norm<1>, mixture>>;
-    using network = ts::sequential<ts::tokens<Context>, words, places, ts::repeat<Pairs, pair>, last_norm,
-                                   ts::tied<logits, words>, ts::cross_entropy>;
+                            attention<1>, ts::residual<typename layers<1>::template norm<1>, Mixture>>;
+    template <class Mixture>
+    using network_with = ts::sequential<ts::tokens<Context>, words, places, ts::repeat<Pairs, pair<Mixture>>, last_norm,
+                                        ts::tied<logits, words>, ts::cross_entropy>;
+};
+/// Experts of Hidden units, each of which has Slots for the tokens of a sample; a token goes to Top experts. Nothing
+/// here balances the experts' loads.
+template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Hidden,
+          ts::index_t Slots, int Top, ts::index_t Vocabulary = 32000>
+struct moe_parts {
+    using pairs = mixture_pairs<Pairs, Width, Heads, Context, Experts, Vocabulary>;
+    struct into : ts::expert_linear<Experts, Hidden> {};
+    struct out_of : ts::expert_linear<Experts, Width> {};
+    using mixture = ts::mixture_of_experts<Slots, Top, typename pairs::gate, into, ts::relu, out_of>;
+    using network = typename pairs::template network_with<mixture>;
 };
 /// The widths of GShard's MoE(2048E, 36L): 18 of 36 layers with 2048 experts.
 struct moe_2048 : moe_parts<18, 1024, 16, 1024, 2048, 8192, 1, 2>::network {};
@@ -46,22 +54,13 @@ struct moe_8 : moe_parts<6, 768, 12, 512, 8, 3072, 128, 2>::network {};
 template <int Pairs, ts::index_t Width, int Heads, ts::index_t Context, ts::index_t Experts, ts::index_t Hidden,
           class Slots, int Top, ts::index_t Vocabulary = 32000>
 struct routed_moe_parts {
-    using dense = moe_parts<Pairs, Width, Heads, Context, Experts, Hidden, 1, Top, Vocabulary>;
+    using pairs = mixture_pairs<Pairs, Width, Heads, Context, Experts, Vocabulary>;
     struct into : ts::routed_linear<Hidden> {};
     struct out_of : ts::routed_linear<Width> {};
-    using router = ts::branch<typename dense::gate, ts::aside<ts::router_z_loss<ts::weight<1, 1000>>>, ts::softmax<>,
+    using router = ts::branch<typename pairs::gate, ts::aside<ts::router_z_loss<ts::weight<1, 1000>>>, ts::softmax<>,
                               ts::aside<ts::load_balance<Top, ts::weight<1, 100>>>>;
     using mixture = ts::routed_experts<Slots, router, ts::with_slots<into>, ts::relu, ts::with_slots<out_of>>;
-    template <int Block>
-    using layers = transformer_layers<Block, Width>;
-    using pair =
-        ts::branch<typename dense::template attention<0>,
-                   ts::residual<typename layers<0>::template norm<1>, typename layers<0>::wide, ts::relu,
-                                typename layers<0>::narrow>,
-                   typename dense::template attention<1>, ts::residual<typename layers<1>::template norm<1>, mixture>>;
-    using network = ts::sequential<ts::tokens<Context>, typename dense::words, typename dense::places,
-                                   ts::repeat<Pairs, pair>, typename dense::last_norm,
-                                   ts::tied<typename dense::logits, typename dense::words>, ts::cross_entropy>;
+    using network = typename pairs::template network_with<mixture>;
 };
 /// moe_8, sent: an expert has 128 slots, as many as with an even load.
 struct slots_of_128 : ts::token_slots<ts::top<2>, ts::capacity<128>> {};

@@ -315,6 +315,39 @@ TEST_CASE("a bias that enters the choice alone falls where an expert has more th
 
 namespace {
 
+/// Scores that are balanced before a mixture, and a mixture among the gates of another one that are balanced.
+struct balanced_elsewhere {
+    struct bias : ts::choice_bias<> {};
+    struct own_bias : ts::choice_bias<> {};
+    struct most : ts::token_slots<ts::top<1>, ts::no_drop> {};
+    struct same : ts::routed_linear<experts> {};
+    struct again : ts::routed_linear<experts> {};
+    struct last : ts::routed_linear<experts> {};
+    using first = ts::routed_experts<most, ts::softmax<>, ts::with_slots<same>>;
+    using inner = ts::routed_experts<most, ts::softmax<>, ts::with_slots<again>>;
+    struct network
+        : ts::sequential<
+              ts::sequence<tokens, experts>, ts::bias_balanced<1, bias>, first,
+              ts::routed_experts<most, ts::branch<ts::bias_balanced<1, own_bias>, inner>, ts::with_slots<last>>,
+              ts::cross_entropy> {};
+};
+
+} // namespace
+
+TEST_CASE("a bias steers the mixture whose router it is in, and no other one") {
+    const ts::graph g = ts::describe<balanced_elsewhere::network>(1);
+    std::vector<std::string_view> chosen_by;
+    for (int op = 0; op < g.view().op_count; ++op) {
+        if (g.view().ops[op].attributes.kind == ts::op_kind::token_slots) {
+            const int producer = g.view().tensors[g.view().ops[op].inputs[0]].producer;
+            chosen_by.push_back(ts::to_text(g.view().ops[producer].attributes.kind));
+        }
+    }
+    CHECK(chosen_by == std::vector<std::string_view>{"softmax", "softmax", "choice_bias"});
+}
+
+namespace {
+
 /// Whether a strategy splits a loop of an operator of this kind.
 bool splits(const ts::graph& g, const ts::strategy& s, ts::op_kind kind, ts::loop_name name) {
     bool any = false;

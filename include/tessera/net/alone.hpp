@@ -12,6 +12,11 @@ namespace tessera {
 
 namespace detail {
 
+/// Of what a layer takes as its input `slot`.
+constexpr element type_of_input(const op_attributes& a, const shape* inputs, int slot) {
+    return index_bound_of(a, inputs, slot) > 0 ? element::i32 : element::f32;
+}
+
 /// A layer on `inputs`, or a part on one of them; what a loss compares with is one more input unless it is handed in.
 /// The last tensor is no operator's: it holds the output's gradient.
 template <class Op>
@@ -22,8 +27,7 @@ constexpr void build_alone(graph_builder& b, const shape* inputs, int count) {
     if constexpr (Layer<Op>) {
         const op_record& record = record_of(Op::attributes);
         for (int i = 0; i < count && i < max_inputs; ++i) {
-            const bool looks_up = record.index_bound != nullptr && record.index_bound(Op::attributes, inputs, i) > 0;
-            read[i] = b.add_input(inputs[i], looks_up ? element::i32 : element::f32, "input");
+            read[i] = b.add_input(inputs[i], type_of_input(Op::attributes, inputs, i), "input");
         }
         if (record.facts.loss && record.inputs == 2 && count == 1) {
             const label_tensor labels = labels_of(Op::attributes, inputs[0]);
@@ -34,9 +38,7 @@ constexpr void build_alone(graph_builder& b, const shape* inputs, int count) {
         using first = typename decltype(nth_in<0, Op>())::type;
         element type = element::f32;
         if constexpr (Layer<first>) {
-            const op_record& record = record_of(first::attributes);
-            const bool looks_up = record.index_bound != nullptr && record.index_bound(first::attributes, inputs, 0) > 0;
-            type = looks_up ? element::i32 : element::f32;
+            type = type_of_input(first::attributes, inputs, 0);
         }
         const int start = b.add_input(inputs[0], type, "input");
         if (count != 1) {

@@ -90,12 +90,9 @@ struct graph_view {
     }
     constexpr bool is_loss(int op) const { return record_of(ops[op].attributes).facts.loss; }
 
-    /// How many integers, from 0, an operator takes as its input `slot`: classes of a loss, rows of an embedding; 0 for
-    /// numbers.
+    /// How many integers, from 0, an operator takes as its input `slot`; 0 for numbers.
     constexpr index_t integers_of(int op, int slot) const {
-        const op_attributes& a = ops[op].attributes;
-        const auto& count = record_of(a).index_bound;
-        return count != nullptr ? count(a, shapes_of_inputs(op).of, slot) : 0;
+        return index_bound_of(ops[op].attributes, shapes_of_inputs(op).of, slot);
     }
     /// How many an input of integers can hold: the least of its users' counts; 0 where nothing reads it.
     constexpr index_t integers_in(int tensor) const {

@@ -21,6 +21,13 @@ struct expert_linear_attributes {
     static constexpr attribute_field fields[] = {{"out", 1, 1}, {"groups", 1, 1}};
 };
 
+/// The index of an expert's slot among all slots.
+constexpr affine slot_of_expert(int expert, int slot, index_t slots) {
+    affine a = detail::describer::at(slot);
+    a.terms.push_back({expert, slots});
+    return a;
+}
+
 /// gates[N,T,E] -> y[N,T,E*S]: element (n, t, e*S + s) is 1 (or the gate, where weighted) if token t of sample n has
 /// slot s of expert e, else 0. A sample is a group of GShard's: its tokens compete for the slots of the experts among
 /// themselves alone, all first choices before all second ones and so on, in the order of their positions; those without
@@ -42,9 +49,7 @@ constexpr description describe_route(const route_attributes& a, const shape& x) 
     const int output = w.add_operand(operand_kind::output, 0);
     w.index(output, x[0], n);
     w.index(output, x[1], t);
-    affine slot = w.at(s);
-    slot.terms.push_back({e, a.slots});
-    w.index(output, x[2] * a.slots, slot);
+    w.index(output, x[2] * a.slots, slot_of_expert(e, s, a.slots));
     w.add_nest(w.all_loops(), bit(gates), output, reducer::none, 1);
     return w.d;
 }
@@ -60,8 +65,7 @@ constexpr description describe_expert_linear(const expert_linear_attributes& a, 
     const int s = w.add_loop(loop_name::position, slots);
     const int o = w.add_loop(loop_name::channel, a.out);
     const int i = w.add_loop(loop_name::reduction, x[2]);
-    affine row = w.at(s);
-    row.terms.push_back({e, slots});
+    const affine row = slot_of_expert(e, s, slots);
     const int input = w.add_operand(operand_kind::input, 0);
     w.index(input, x[0], n);
     w.index(input, x[1], row);

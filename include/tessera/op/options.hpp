@@ -155,7 +155,7 @@ struct capacity_factor {
     static constexpr void apply(Own& own) { own.factor = Factor.value(); }
 };
 /// token_slots: an expert has room for all tokens of a sample, so that none is dropped. Memory and messages are those
-/// of full experts; the products are of what arrives.
+/// of full experts, and on CUDA the products; on the host and in the reference these are of what arrives.
 struct no_drop {
     template <class Own>
     requires requires(Own& own) { own.all; }

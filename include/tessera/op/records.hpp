@@ -72,6 +72,13 @@ namespace tessera {
 
 constexpr const op_record& record_of(const op_attributes& a) { return *a.kind.record; }
 
+/// How many integers, from 0, an operator takes as its input `slot`, of inputs of these shapes: classes of a loss, rows
+/// of an embedding; 0 for numbers.
+constexpr index_t index_bound_of(const op_attributes& a, const shape* inputs, int slot) {
+    const auto& bound = record_of(a).index_bound;
+    return bound != nullptr ? bound(a, inputs, slot) : 0;
+}
+
 /// The weight of the newest statistics in an operator's running state; 0 for an operator that has none.
 constexpr double momentum_of(const op_attributes& a) {
     return record_of(a).momentum == nullptr ? 0 : record_of(a).momentum(a);

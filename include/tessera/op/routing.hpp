@@ -8,6 +8,21 @@
 
 #include "tessera/op/expert.hpp"
 
+namespace tessera::detail {
+
+/// slots[N,E,S], the second input: which token has which slot, of integers, which have no gradient. Samples, experts
+/// and slots: loops.
+constexpr int add_slot_table(describer& w, const shape& slots, int sample, int expert, int slot) {
+    const int table = w.add_operand(operand_kind::input, 1, element::i32);
+    w.index(table, slots[0], sample);
+    w.index(table, slots[1], expert);
+    w.index(table, slots[2], slot);
+    w.d.operands[table].differentiable = false;
+    return table;
+}
+
+} // namespace tessera::detail
+
 namespace tessera::op {
 
 /// Of how many tokens of a sample an expert takes: so many, or so many times its even share, or all that choose it.
@@ -94,13 +109,6 @@ constexpr description describe_keep_top(const shape& x) {
     return w.d;
 }
 
-/// The index of an expert's slot among all slots.
-constexpr affine slot_of_expert(int expert, int slot, index_t slots) {
-    affine a = detail::describer::at(slot);
-    a.terms.push_back({expert, slots});
-    return a;
-}
-
 /// x[N,T,C], slots[N,E,S] -> y[N,E*S,C]: the tokens in the order of their experts, zeros in empty slots. So described,
 /// a split of T is a split of a sum, as in describe_gather(): each shard takes the tokens that it has.
 ///
@@ -120,11 +128,7 @@ constexpr description describe_dispatch_tokens(const shape& x, const shape& slot
     w.index(input, x[1], t);
     w.index(input, x[2], c);
     w.d.operands[input].gathered = true;
-    const int table = w.add_operand(operand_kind::input, 1, element::i32);
-    w.index(table, x[0], n);
-    w.index(table, slots[1], e);
-    w.index(table, slots[2], s);
-    w.d.operands[table].differentiable = false;
+    const int table = detail::add_slot_table(w, slots, n, e, s);
     w.d.operands[input].gradient_reads = bit(table);
     const int output = w.add_operand(operand_kind::output, 0);
     w.index(output, x[0], n);
@@ -149,11 +153,7 @@ constexpr description describe_combine_tokens(const shape& gates, const shape& s
     w.index(gate, gates[0], n);
     w.index(gate, gates[1], t);
     w.index(gate, gates[2], e);
-    const int table = w.add_operand(operand_kind::input, 1, element::i32);
-    w.index(table, gates[0], n);
-    w.index(table, slots[1], e);
-    w.index(table, slots[2], s);
-    w.d.operands[table].differentiable = false;
+    const int table = detail::add_slot_table(w, slots, n, e, s);
     const int made = w.add_operand(operand_kind::input, 2);
     w.index(made, gates[0], n);
     w.index(made, x[1], slot_of_expert(e, s, slots[2]));
@@ -183,11 +183,7 @@ constexpr description describe_routed_linear(const routed_linear_attributes& a, 
     w.index(input, x[0], n);
     w.index(input, x[1], row);
     w.index(input, x[2], i);
-    const int table = w.add_operand(operand_kind::input, 1, element::i32);
-    w.index(table, x[0], n);
-    w.index(table, slots[1], e);
-    w.index(table, slots[2], s);
-    w.d.operands[table].differentiable = false;
+    const int table = detail::add_slot_table(w, slots, n, e, s);
     const int weight = w.add_operand(operand_kind::parameter, 0);
     w.index(weight, slots[1], e);
     w.index(weight, a.out, o);
@@ -281,19 +277,23 @@ inline constexpr op_record keep_top_record{
     .describe = [](const op_attributes&, const shape* x, int) { return describe_keep_top(*x); },
     .own = list_of<keep_top_attributes>(),
 };
+/// The integers of a table of slots: the tokens of the first input, from 1, and 0.
+constexpr index_t tokens_in_slots(const op_attributes&, const shape* x, int slot) {
+    return slot == 1 ? x[0][1] + 1 : 0;
+}
 inline constexpr op_record dispatch_tokens_record{
     .name = "dispatch_tokens",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_dispatch_tokens(x[0], x[1]); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_dispatch_tokens(x[0], x[1]); },
     .inputs = 2,
-    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 1 ? x[0][1] + 1 : 0; },
+    .index_bound = tokens_in_slots,
 };
 inline constexpr op_record combine_tokens_record{
     .name = "combine_tokens",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_combine_tokens(x[0], x[1], x[2]); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_combine_tokens(x[0], x[1], x[2]); },
     .inputs = 3,
-    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 1 ? x[0][1] + 1 : 0; },
+    .index_bound = tokens_in_slots,
 };
 inline constexpr op_record routed_linear_record{
     .name = "routed_linear",

@@ -14,7 +14,7 @@ namespace detail {
 
 /// The table of slots by which the experts that are being built get their tokens, as a name of a tensor.
 struct slots_of_experts {};
-/// By what experts are chosen, where that is not their gates.
+/// By what the experts are chosen whose Router is being built, where that is not their gates.
 struct choice_of_experts {};
 
 } // namespace detail
@@ -44,8 +44,10 @@ struct routed_experts {
         return detail::nth_of<I, routed_experts, Router, Slots, dispatch, Experts..., combine>();
     }
     static constexpr int build(graph_builder& b, int tensor) {
+        constexpr type_key choice = key_of<detail::choice_of_experts>;
+        const int outer_choice = b.replace_tap(choice, "choice of experts", -1);
         const int gates = detail::append<Router>(b, tensor);
-        const int by = b.replace_tap(key_of<detail::choice_of_experts>, "choice of experts", -1);
+        const int by = b.replace_tap(choice, "choice of experts", outer_choice);
         const int slots = detail::append<Slots>(b, by >= 0 ? by : gates);
         const int sent = detail::apply_layer<dispatch>(b, tensor, slots);
         constexpr type_key key = key_of<detail::slots_of_experts>;

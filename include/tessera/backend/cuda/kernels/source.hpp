@@ -6,6 +6,7 @@
 
 #include "tessera/backend/cuda/kernels/mask.hpp"
 #include "tessera/backend/cuda/kernels/row_norm.hpp"
+#include "tessera/backend/cuda/kernels/row_order.hpp"
 #include "tessera/backend/cuda/kernels/update.hpp"
 #include "tessera/backend/cuda/op/table.hpp"
 
@@ -25,9 +26,10 @@ using index_t = long long;
 )";
 
 /// In this order, for a text may use what those before it define.
-inline constexpr const char* shared_code[] = {
-    kernels::common_code, kernels::copy_code,    kernels::channel_code, kernels::row_code,      kernels::update_code,
-    kernels::root_code,   kernels::formula_code, kernels::step_code,    kernels::row_norm_code, kernels::mask_code};
+inline constexpr const char* shared_code[] = {kernels::common_code,  kernels::copy_code,     kernels::channel_code,
+                                              kernels::row_code,     kernels::update_code,   kernels::root_code,
+                                              kernels::formula_code, kernels::step_code,     kernels::row_norm_code,
+                                              kernels::mask_code,    kernels::row_order_code};
 
 } // namespace detail
 

@@ -7,6 +7,7 @@
 
 #include "tessera/backend/cuda/calls/compose.hpp"
 #include "tessera/backend/cuda/calls/products.hpp"
+#include "tessera/backend/cuda/kernels/row_order.hpp"
 #include "tessera/op/expert.hpp"
 
 #include <numeric>
@@ -32,18 +33,6 @@ struct route_numbers {
 };
 ,
 
-/// How many experts come before expert e for a token.
-template <class T>
-__device__ long long experts_before(const T* gates, long long experts, long long e) {
-    const float own = gates[e];
-    long long before = 0;
-    for (long long other = 0; other < experts; ++other) {
-        const float gate = gates[other];
-        before += gate > own || (gate == own && other < e) ? 1 : 0;
-    }
-    return before;
-}
-
 /// at: gates[samples, tokens, experts], y[samples, tokens of the shard, experts of the shard * slots].
 template <class T>
 __device__ void route_forward_of(const given<route_numbers>& a) {
@@ -60,7 +49,7 @@ __device__ void route_forward_of(const given<route_numbers>& a) {
         long long taken = 0;
         for (long long choice = 0; choice < a.n.choices && taken < a.n.slots; ++choice) {
             for (long long t = 0; t < a.n.tokens && taken < a.n.slots; ++t) {
-                if (experts_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
+                if (larger_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
                     continue;
                 }
                 const long long own = t - a.n.first_token;
@@ -93,7 +82,7 @@ __device__ void route_gradient_of(const given<route_numbers>& a) {
         long long taken = 0;
         for (long long choice = 0; choice < a.n.choices && taken < a.n.slots; ++choice) {
             for (long long t = 0; t < a.n.tokens && taken < a.n.slots; ++t) {
-                if (experts_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
+                if (larger_before(gates + t * a.n.experts, a.n.experts, e) != choice) {
                     continue;
                 }
                 const long long own = t - a.n.first_token;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens sent to experts and back (op/routing.hpp), and the experts' products of the rows that have arrived: those of
-// expert_linear, whose empty rows are zeros. Each element has a thread, or each row, which adds in the order of the
-// slots: no atomic sums, the same bits each time.
+// Tokens sent to experts and back (op/routing.hpp), and the experts' products: those of expert_linear, of full experts,
+// whose empty rows are cleared. Each element has a thread, or each row, which adds in the order of the slots: no atomic
+// sums, the same bits each time.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/backend/cuda/calls/compose.hpp"
+#include "tessera/backend/cuda/kernels/row_order.hpp"
 #include "tessera/backend/cuda/op/experts.hpp"
 #include "tessera/op/routing.hpp"
 
@@ -39,18 +40,6 @@ struct routing_numbers {
 };
 ,
 
-/// How many numbers of a row come before number e: larger ones, and equal ones with a lower number.
-template <class T>
-__device__ long long larger_before(const T* row, long long count, long long e) {
-    const float own = row[e];
-    long long before = 0;
-    for (long long other = 0; other < count; ++other) {
-        const float x = row[other];
-        before += x > own || (x == own && other < e) ? 1 : 0;
-    }
-    return before;
-}
-
 /// at: gates[samples, tokens, all experts], table[samples, experts, slots]. A block for each sample, in which a thread
 /// gives out the slots of an expert.
 template <class T>
@@ -77,11 +66,14 @@ TYPED_KERNEL(assign_slots, routing_numbers)
 /// By what the numbers that are kept of a row are multiplied.
 template <class T>
 __device__ float scale_of_kept(const given<routing_numbers>& a, const T* row) {
+    if (a.n.normalized != 1) {
+        return 1.0f;
+    }
     float sum = 0.0f;
     for (long long e = 0; e < a.n.all_experts; ++e) {
         sum += larger_before(row, a.n.all_experts, e) < a.n.choices ? static_cast<float>(row[e]) : 0.0f;
     }
-    return a.n.normalized == 1 && sum != 0.0f ? 1.0f / sum : 1.0f;
+    return sum != 0.0f ? 1.0f / sum : 1.0f;
 }
 
 /// at: x[samples, tokens, all experts], y[samples, tokens, experts].
@@ -247,10 +239,10 @@ namespace tessera::cuda::detail {
 /// Samples and experts of the shard; the others say the rest.
 kernels::routing_numbers routing_numbers_of(const shard_call& s);
 kernels::routing_numbers keep_top_numbers(const shard_call& s);
-kernels::routing_numbers dispatch_numbers(const shard_call& s);
-kernels::routing_numbers combine_numbers(const shard_call& s);
-/// Of the rows of an operand of a routed_linear.
+/// With the slots, and the channels of an operand.
 kernels::routing_numbers row_numbers(const shard_call& s, int o);
+/// With its tokens as well.
+kernels::routing_numbers token_numbers(const shard_call& s, int o);
 
 void token_slots_forward(const shard_call& s);
 void no_gradient(const shard_call& s);

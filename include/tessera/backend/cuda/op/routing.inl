@@ -27,30 +27,18 @@ TESSERA_INLINE kernels::routing_numbers keep_top_numbers(const shard_call& s) {
     return n;
 }
 
-TESSERA_INLINE kernels::routing_numbers dispatch_numbers(const shard_call& s) {
-    const box x = s.region_of(s.input());
-    kernels::routing_numbers n = routing_numbers_of(s);
-    n.tokens = x.dim[1].size();
-    n.first_token = x.dim[1].begin;
-    n.slots = s.size(s.input(1), 2);
-    n.channels = x.dim[2].size();
-    return n;
-}
-
-TESSERA_INLINE kernels::routing_numbers combine_numbers(const shard_call& s) {
-    const box y = s.region_of(s.output());
-    kernels::routing_numbers n = routing_numbers_of(s);
-    n.tokens = y.dim[1].size();
-    n.first_token = y.dim[1].begin;
-    n.slots = s.size(s.input(1), 2);
-    n.channels = y.dim[2].size();
-    return n;
-}
-
 TESSERA_INLINE kernels::routing_numbers row_numbers(const shard_call& s, int o) {
     kernels::routing_numbers n = routing_numbers_of(s);
     n.slots = s.size(s.input(1), 2);
     n.channels = s.size(o, 2);
+    return n;
+}
+
+TESSERA_INLINE kernels::routing_numbers token_numbers(const shard_call& s, int o) {
+    const interval tokens = s.region_of(o).dim[1];
+    kernels::routing_numbers n = row_numbers(s, o);
+    n.tokens = tokens.size();
+    n.first_token = tokens.begin;
     return n;
 }
 
@@ -83,24 +71,24 @@ TESSERA_INLINE void keep_top_backward(const shard_call& s) {
 
 TESSERA_INLINE void dispatch_forward(const shard_call& s) {
     s.to.launch(kernels::dispatch_forward, {s.value(s.input()), s.value(s.input(1)), s.value_to(s.output())},
-                kernel_numbers(dispatch_numbers(s)), s.volume(s.output()));
+                kernel_numbers(token_numbers(s, s.input())), s.volume(s.output()));
 }
 
 TESSERA_INLINE void dispatch_backward(const shard_call& s) {
     if (s.emits(s.input())) {
         s.to.launch(kernels::dispatch_backward, {s.value(s.input(1)), s.gradient(s.output()), s.gradient_to(s.input())},
-                    kernel_numbers(dispatch_numbers(s)), s.volume(s.input()));
+                    kernel_numbers(token_numbers(s, s.input())), s.volume(s.input()));
     }
 }
 
 TESSERA_INLINE void combine_tokens_forward(const shard_call& s) {
     s.to.launch(kernels::combine_rows_forward,
                 {s.value(s.input(0)), s.value(s.input(1)), s.value(s.input(2)), s.value_to(s.output())},
-                kernel_numbers(combine_numbers(s)), s.volume(s.output()));
+                kernel_numbers(token_numbers(s, s.output())), s.volume(s.output()));
 }
 
 TESSERA_INLINE void combine_tokens_backward(const shard_call& s) {
-    const kernel_numbers n(combine_numbers(s));
+    const kernel_numbers n(token_numbers(s, s.output()));
     if (s.emits(s.input(0))) {
         s.to.launch(kernels::combine_gates_backward,
                     {s.value(s.input(1)), s.value(s.input(2)), s.gradient(s.output()), s.gradient_to(s.input(0))}, n,

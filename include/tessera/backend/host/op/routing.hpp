@@ -21,6 +21,20 @@ struct slot_table {
 
     const std::int32_t* of(index_t n, index_t e) const;
     index_t slots() const { return region.dim[2].size(); }
+
+    /// Calls body(e, row, t) for the slots of `experts` that `tokens` of sample n have, `row` being a slot's place among
+    /// those of all experts.
+    template <class Body>
+    void for_each(index_t n, const interval& experts, const interval& tokens, const Body& body) const {
+        for (index_t e = experts.begin; e < experts.end; ++e) {
+            for (index_t s = 0; s < slots(); ++s) {
+                const index_t t = index_t{of(n, e)[s]} - 1;
+                if (t >= tokens.begin && t < tokens.end) {
+                    body(e, e * slots() + s, t);
+                }
+            }
+        }
+    }
 };
 
 /// A tile [samples, rows, columns]: the columns of a row by global numbers, from `column` on.
@@ -46,7 +60,7 @@ private:
     static constexpr int input = 0, table = 1, output = 2;
 
     void forward(index_t n, index_t e) const;
-    void backward(index_t n, index_t e) const;
+    void backward(index_t n) const;
 
     compute_call c_;
 };
@@ -77,10 +91,12 @@ private:
     static constexpr int outputs = 3, inputs = 4;
     static constexpr int input = 0, table = 1, weight = 2, output = 3;
 
-    /// Rows [first, end) of an operand's value or gradient.
-    detail::matrix_view rows(int o, bool gradient, index_t n, index_t first, index_t end) const;
+    /// The product of filled rows of an expert; the first one of its weights' gradient is not added to what was there.
+    void multiply(index_t n, index_t e, const interval& filled, bool first) const;
+    static void clear(const detail::matrix_view& to);
+    /// Rows of an operand's value or gradient.
+    detail::matrix_view rows(int o, bool gradient, index_t n, const interval& which) const;
     detail::matrix_view weights(bool gradient, index_t e) const;
-    void clear(int o, bool gradient, index_t n, index_t first, index_t end) const;
 
     compute_call c_;
 };
