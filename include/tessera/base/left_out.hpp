@@ -38,8 +38,9 @@ struct optional_function<Result(Arguments...)> {
 
     constexpr optional_function() = default;
     constexpr optional_function(std::nullptr_t) {}
-    /// A pointer that may be null; see function_of().
-    constexpr optional_function(Result (*f)(Arguments...)) : call(f), is_there(f != nullptr) {}
+    /// A name alone would be compared with null, which g++ refuses in constants with the undefined-behaviour sanitizer:
+    /// function_of().
+    constexpr optional_function(Result (*f)(Arguments...)) = delete;
     /// A lambda without captures.
     template <class Function>
     constexpr optional_function(Function f) : call(f), is_there(true) {}

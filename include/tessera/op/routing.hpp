@@ -286,14 +286,14 @@ inline constexpr op_record dispatch_tokens_record{
     .infer = [](const op_attributes&, const shape* x, int) { return infer_dispatch_tokens(x[0], x[1]); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_dispatch_tokens(x[0], x[1]); },
     .inputs = 2,
-    .index_bound = tokens_in_slots,
+    .index_bound = function_of(tokens_in_slots),
 };
 inline constexpr op_record combine_tokens_record{
     .name = "combine_tokens",
     .infer = [](const op_attributes&, const shape* x, int) { return infer_combine_tokens(x[0], x[1], x[2]); },
     .describe = [](const op_attributes&, const shape* x, int) { return describe_combine_tokens(x[0], x[1], x[2]); },
     .inputs = 3,
-    .index_bound = tokens_in_slots,
+    .index_bound = function_of(tokens_in_slots),
 };
 inline constexpr op_record routed_linear_record{
     .name = "routed_linear",
