@@ -334,31 +334,32 @@ void check_backward(const results& found, const numbers& expected) {
 constexpr unsigned settings = 60;
 
 TEST_CASE("attention is that of plain loops, whatever its options") {
-    on_every_instruction_set([] {
-        for (unsigned seed = 0; seed < settings; ++seed) {
-            CAPTURE(seed);
-            const problem p = random_problem(seed);
-            const numbers expected = plain(p, whole(p));
+    for (unsigned seed = 0; seed < settings; ++seed) {
+        CAPTURE(seed);
+        const problem p = random_problem(seed);
+        const numbers expected = plain(p, whole(p));
+        on_every_instruction_set([&] {
             results found(p);
             forward(p, whole(p), k::attention_step::all, found);
             check_forward(found, expected);
             backward(p, whole(p), false, found);
             check_backward(found, expected);
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("parts of samples, heads, queries and keys add up to the whole") {
-    on_every_instruction_set([] {
-        for (unsigned seed = 100; seed < 100 + settings; ++seed) {
-            CAPTURE(seed);
-            const problem p = random_problem(seed);
-            std::mt19937 engine{seed};
-            const auto cut = [&](std::ptrdiff_t end) {
-                return std::uniform_int_distribution<std::ptrdiff_t>{0, end}(engine);
-            };
-            const std::ptrdiff_t at[4] = {cut(p.s.samples), cut(p.s.groups), cut(p.s.queries), cut(p.s.keys)};
-            const rectangle all = whole(p);
+    for (unsigned seed = 100; seed < 100 + settings; ++seed) {
+        CAPTURE(seed);
+        const problem p = random_problem(seed);
+        std::mt19937 engine{seed};
+        const auto cut = [&](std::ptrdiff_t end) {
+            return std::uniform_int_distribution<std::ptrdiff_t>{0, end}(engine);
+        };
+        const std::ptrdiff_t at[4] = {cut(p.s.samples), cut(p.s.groups), cut(p.s.queries), cut(p.s.keys)};
+        const rectangle all = whole(p);
+        const numbers expected = plain(p, all);
+        on_every_instruction_set([&] {
             results found(p), parts(p);
             parts.maximum.assign(p.rows(), -HUGE_VALF);
             // Of each part of the keys the maxima, then the sums, then the outputs, as devices would combine them.
@@ -383,23 +384,22 @@ TEST_CASE("parts of samples, heads, queries and keys add up to the whole") {
             }
             forward(p, all, k::attention_step::all, found);
             CHECK(found.maximum == parts.maximum);
-            const numbers expected = plain(p, all);
             check_forward(parts, expected);
             for (const rectangle& r : cut_at(p, at)) backward(p, r, true, parts);
             check_backward(parts, expected);
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("a part of attention writes its own rectangle and nothing else") {
-    on_every_instruction_set([] {
-        for (unsigned seed = 200; seed < 220; ++seed) {
-            CAPTURE(seed);
-            const problem p = random_problem(seed);
-            rectangle r = whole(p);
-            r.query[0] = p.s.queries / 3, r.query[1] = p.s.queries - p.s.queries / 4;
-            r.group[0] = p.s.groups - 1;
-            const numbers all = plain(p, whole(p)), part = plain(p, r);
+    for (unsigned seed = 200; seed < 220; ++seed) {
+        CAPTURE(seed);
+        const problem p = random_problem(seed);
+        rectangle r = whole(p);
+        r.query[0] = p.s.queries / 3, r.query[1] = p.s.queries - p.s.queries / 4;
+        r.group[0] = p.s.groups - 1;
+        const numbers all = plain(p, whole(p)), part = plain(p, r);
+        on_every_instruction_set([&] {
             results found(p, 7);
             forward(p, r, k::attention_step::all, found);
             results given(p, 7);
@@ -432,25 +432,25 @@ TEST_CASE("a part of attention writes its own rectangle and nothing else") {
                         else
                             CHECK(given.dk[at] == 7.0F);
                     }
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("long rows of attention, whose largest scores come last") {
-    on_every_instruction_set([] {
-        for (const bool causal : {false, true}) {
-            problem p;
-            p.s = {.samples = 1, .groups = 1, .queries = 70, .keys = 1100, .width = 64, .value_width = 64};
-            p.s.all_heads = 1, p.s.all_queries = p.s.queries, p.s.all_keys = p.s.keys;
-            p.s.scale = 0.125F, p.s.causal = causal;
-            std::mt19937 engine{1};
-            p.query = random_floats(p.elements(true, false), engine);
-            p.keys = random_floats(p.elements(false, false), engine);
-            p.value = random_floats(p.elements(false, true), engine);
-            p.dy = random_floats(p.elements(true, true), engine);
-            for (std::size_t i = 0; i < p.query.size(); ++i) p.query[i] = std::abs(p.query[i]);
-            for (std::size_t i = 0; i < p.keys.size(); ++i) p.keys[i] += static_cast<float>(i / 64) / 500;
-            const numbers expected = plain(p, whole(p));
+    for (const bool causal : {false, true}) {
+        problem p;
+        p.s = {.samples = 1, .groups = 1, .queries = 70, .keys = 1100, .width = 64, .value_width = 64};
+        p.s.all_heads = 1, p.s.all_queries = p.s.queries, p.s.all_keys = p.s.keys;
+        p.s.scale = 0.125F, p.s.causal = causal;
+        std::mt19937 engine{1};
+        p.query = random_floats(p.elements(true, false), engine);
+        p.keys = random_floats(p.elements(false, false), engine);
+        p.value = random_floats(p.elements(false, true), engine);
+        p.dy = random_floats(p.elements(true, true), engine);
+        for (std::size_t i = 0; i < p.query.size(); ++i) p.query[i] = std::abs(p.query[i]);
+        for (std::size_t i = 0; i < p.keys.size(); ++i) p.keys[i] += static_cast<float>(i / 64) / 500;
+        const numbers expected = plain(p, whole(p));
+        on_every_instruction_set([&] {
             results found(p), again(p);
             forward(p, whole(p), k::attention_step::all, found);
             check_forward(found, expected);
@@ -462,22 +462,22 @@ TEST_CASE("long rows of attention, whose largest scores come last") {
             CHECK(found.dq == again.dq);
             CHECK(found.dk == again.dk);
             CHECK(found.dv == again.dv);
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("what is not finite reaches the rows alone that see it") {
-    on_every_instruction_set([] {
-        for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF})
-            for (unsigned seed = 300; seed < 360; ++seed) {
-                CAPTURE(bad);
-                CAPTURE(seed);
-                problem p = random_problem(seed);
-                p.s.causal = p.s.causal || seed % 2 == 0;
-                std::mt19937 engine{seed};
-                floats& of = seed % 4 == 0 ? p.query : seed % 4 == 1 ? p.keys : seed % 4 == 2 ? p.value : p.dy;
-                of[std::uniform_int_distribution<std::size_t>{0, of.size() - 1}(engine)] = bad;
-                const numbers expected = plain(p, whole(p));
+    for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF})
+        for (unsigned seed = 300; seed < 340; ++seed) {
+            CAPTURE(bad);
+            CAPTURE(seed);
+            problem p = random_problem(seed);
+            p.s.causal = p.s.causal || seed % 2 == 0;
+            std::mt19937 engine{seed};
+            floats& of = seed % 4 == 0 ? p.query : seed % 4 == 1 ? p.keys : seed % 4 == 2 ? p.value : p.dy;
+            of[std::uniform_int_distribution<std::size_t>{0, of.size() - 1}(engine)] = bad;
+            const numbers expected = plain(p, whole(p));
+            on_every_instruction_set([&] {
                 results found(p);
                 forward(p, whole(p), k::attention_step::all, found);
                 check_forward(found, expected);
@@ -487,8 +487,8 @@ TEST_CASE("what is not finite reaches the rows alone that see it") {
                 check_forward(in_steps, expected);
                 backward(p, whole(p), false, found);
                 check_backward(found, expected);
-            }
-    });
+            });
+        }
 }
 
 TEST_CASE("rows of attention without keys are zero") {
