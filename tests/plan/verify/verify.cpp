@@ -256,7 +256,7 @@ TEST_CASE("a removed wait, and two tasks in the other order, are refused exactly
     for (const subject& s : subjects(2)) {
         const std::vector<touch> all = touches(s.p);
         REQUIRE(keeps_order(s.p, all));
-        for (int k = 0; k < 60; ++k) {
+        for (int k = 0; k < 30; ++k) {
             ts::plan p = s.p;
             bool updates = false;
             if (k % 2 == 0) {
