@@ -95,6 +95,8 @@ void add_options(CLI::App& app, planner::request& r) {
                 return std::string(e.what());
             }
         });
+    app.add_flag("--offload", r.offload,
+                 "leave outputs in the host's memory between forward and backward, as many as memory asks for");
     app.add_flag("--table", r.table, "print the strategy");
     app.add_option("--explain", r.explain, "say why a layer is split as it is; may be repeated")->take_all();
     app.add_option("--compare", r.compare, "print the difference to another search's strategy or strategy file");

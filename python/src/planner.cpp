@@ -135,6 +135,7 @@ PYBIND11_MODULE(_planner, m) {
         .def_readwrite("sync", &planner::request::policy)
         .def_readwrite("given", &planner::request::given)
         .def_readwrite("micro_batches", &planner::request::micro_batches)
+        .def_readwrite("offload", &planner::request::offload)
         .def_property(
             "recompute", [](const planner::request& r) { return r.recompute; },
             [](planner::request& r, const py::object& by) { // True: whole stages, as before there were rules

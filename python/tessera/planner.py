@@ -104,7 +104,7 @@ class Plan:
         return Program(folder)
 
 
-REQUEST = {"devices", "schedule", "sync", "micro_batches", "recompute", "optimizer", "explain"}
+REQUEST = {"devices", "schedule", "sync", "micro_batches", "recompute", "offload", "optimizer", "explain"}
 
 
 def plan_network(

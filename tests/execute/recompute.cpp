@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made again is what was there: with any operators recomputed, sessions compute the bits that they compute
+// What is made again, or has waited in the host's memory, is what was there: sessions compute the bits that they compute
 // without, dropout and the statistics of batch norms included.
 #include "support/networks.hpp"
 #include "support/random_network.hpp"
@@ -29,6 +29,7 @@ struct bits {
     std::vector<double> losses;
     std::vector<std::vector<float>> values;
     int recomputed = 0;
+    int waited = 0; ///< tiles in the host's memory
 
     friend bool operator==(const bits& a, const bits& b) { return a.losses == b.losses && a.values == b.values; }
 };
@@ -69,6 +70,9 @@ bits run(const ts::graph_view& g, const ts::strategy& s, int devices, const batc
     for (const ts::task& t : session.training_plan().tasks) {
         all.recomputed += t.what == ts::pass::recompute && t.kind() == ts::task_kind::compute ? 1 : 0;
     }
+    for (const ts::tile& t : session.training_plan().tiles) {
+        all.waited += t.on_host ? 1 : 0;
+    }
     for (int step = 0; step < 3; ++step) {
         all.losses.push_back(session.step(data.inputs));
         for (int p = 0; p < g.parameter_count; ++p) {
@@ -83,17 +87,19 @@ bits run(const ts::graph_view& g, const ts::strategy& s, int devices, const batc
     return all;
 }
 
-/// Every operator, or each by a throw of a coin.
+/// Every operator recomputes, or offloads, or each does what falls to it, both at times.
 void choose(ts::strategy& s, test_support::random& pick) {
-    const bool all = pick(4) == 0;
+    const int all = pick(6);
     for (ts::configuration& c : s.ops) {
-        c.recompute = all || pick(2) == 0;
+        c.recompute = all == 0 || (all > 1 && pick(3) == 0);
+        c.offload = all == 1 || (all > 1 && pick(3) == 0);
     }
 }
 
 struct seen_runs {
     int runs = 0;
     int recomputed = 0; ///< operators' shards
+    int waited = 0;
 };
 
 template <class Backend>
@@ -102,7 +108,7 @@ void compare(const ts::graph_view& g, ts::strategy s, int devices, std::uint64_t
     const batch_data data(g, seed);
     test_support::random pick{ts::op::mix(seed)};
     for (ts::configuration& c : s.ops) {
-        c.recompute = false;
+        c.recompute = c.offload = false;
     }
     bits kept;
     try {
@@ -114,6 +120,7 @@ void compare(const ts::graph_view& g, ts::strategy s, int devices, std::uint64_t
     choose(s, pick);
     const bits again = run<Backend>(g, s, devices, data, how);
     CHECK(kept.recomputed == 0);
+    CHECK(kept.waited == 0);
     if constexpr (std::is_same_v<Backend, ts::reference::backend>) {
         CHECK((again == kept));
     } else {
@@ -121,6 +128,7 @@ void compare(const ts::graph_view& g, ts::strategy s, int devices, std::uint64_t
     }
     ++seen.runs;
     seen.recomputed += again.recomputed;
+    seen.waited += again.waited;
 }
 
 template <class Backend>
@@ -152,16 +160,18 @@ seen_runs compare_all(int each) {
 
 } // namespace
 
-TEST_CASE("reference: recomputed operators leave the same bits") {
+TEST_CASE("reference: recomputed and offloaded operators leave the same bits") {
     const seen_runs seen = compare_all<ts::reference::backend>(strategy_count(3));
-    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again");
-    CHECK(seen.recomputed > 20 * seen.runs);
+    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again, " << seen.waited << " waited");
+    CHECK(seen.recomputed > 15 * seen.runs);
+    CHECK(seen.waited > 10 * seen.runs);
 }
 
 #ifdef TESSERA_TEST_HOST
-TEST_CASE("host: recomputed operators leave the same numbers") {
+TEST_CASE("host: recomputed and offloaded operators leave the same numbers") {
     const seen_runs seen = compare_all<ts::host::backend>(strategy_count(3));
-    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again");
-    CHECK(seen.recomputed > 20 * seen.runs);
+    MESSAGE(seen.runs << " runs, " << seen.recomputed << " shards made again, " << seen.waited << " waited");
+    CHECK(seen.recomputed > 15 * seen.runs);
+    CHECK(seen.waited > 10 * seen.runs);
 }
 #endif

@@ -116,6 +116,10 @@ TEST_CASE("stages of several devices, recomputation and layers apart") {
     s.place(5, {0});
     s.ops[5].devices = 0;
     check_same<apart>(s);
+    using waiting = typed<mlp, 2, ts::on<fc2, ts::offload>>;
+    ts::strategy out(g.view());
+    out.ops[2].offload = true;
+    check_same<waiting>(out);
 }
 
 TEST_CASE("a schedule written action by action is the one that is made") {

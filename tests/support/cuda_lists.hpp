@@ -86,9 +86,8 @@ private:
         for (std::size_t c = 0; c < n_; ++c) {
             for (const ts::cuda::memory_use& m : l_.calls[c].memory) {
                 const ts::tile& t = root(m.tile);
-                const auto& limits = ts::is_persistent(t.kind) ? p_.persistent_bytes : p_.arena_bytes;
                 if (t.device < 0 || t.offset < 0 || m.offset < 0 || m.bytes <= 0 || m.offset + m.bytes > t.bytes ||
-                    t.offset + t.bytes > limits[ts::to_size(t.device)]) {
+                    t.offset + t.bytes > ts::arena_size(p_, t)) {
                     return of(c, "memory outside a tile or an arena");
                 }
                 if (t.offset % ts::cuda::gpu_alignment != 0) {
@@ -413,8 +412,7 @@ private:
             for (const ts::cuda::memory_use& y : b.memory) {
                 const ts::tile& s = root(x.tile);
                 const ts::tile& t = root(y.tile);
-                if ((x.write || y.write) && s.device == t.device &&
-                    ts::is_persistent(s.kind) == ts::is_persistent(t.kind) &&
+                if ((x.write || y.write) && s.device == t.device && ts::arena_of(s) == ts::arena_of(t) &&
                     s.offset + x.offset < t.offset + y.offset + y.bytes &&
                     t.offset + y.offset < s.offset + x.offset + x.bytes) {
                     return true;

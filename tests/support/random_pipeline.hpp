@@ -90,6 +90,11 @@ inline pipeline_case random_pipeline(const ts::graph_view& g, int devices, std::
         x.recompute = share == 0 || (share == 1 && pick(2) == 0);
         c.recomputed += x.recompute ? 1 : 0;
     }
+    random waits{ts::op::mix(seed ^ 0x0ff10adULL)};
+    const bool any = waits(5) == 0;
+    for (ts::configuration& x : c.how.ops) {
+        x.offload = any && waits(2) == 0;
+    }
     if (pick(5) == 0) {
         c.schedule = "one after the other";
     } else {

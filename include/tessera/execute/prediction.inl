@@ -23,7 +23,7 @@ TESSERA_INLINE prediction_setting setting_for(const graph_view& g, const strateg
     for (const int op : x.part.ops) {
         x.how.ops.push_back(s.ops[to_size(op)]);
         x.how.ops.back().stage = 0;
-        x.how.ops.back().recompute = false;
+        x.how.ops.back().recompute = x.how.ops.back().offload = false;
     }
     x.how.micro_batches = 1;
     x.how.schedule = {};

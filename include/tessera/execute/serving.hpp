@@ -227,14 +227,14 @@ private:
     }
 
     void make_room(lane& l, const plan& p) {
-        if (l.arenas.has_room(p.arena_bytes)) {
+        if (l.arenas.has_room(working_arenas(p))) {
             return;
         }
         for (const auto& r : l.runs) {
             r->of->users.fetch_sub(1);
         }
         l.runs.clear(); // they are prepared again where the arena then lies
-        l.arenas.grow(p.arena_bytes);
+        l.arenas.grow(working_arenas(p));
         l.bytes.store(l.arenas.bytes(0));
     }
 

@@ -36,6 +36,8 @@ struct device_class {
     /// The same rates for work of networks in other precisions; 0: as in fp32.
     index_t tf32_gigaflops[work_kinds] = {0, 0, 0};
     index_t bf16_gigaflops[work_kinds] = {0, 0, 0};
+    /// Bandwidth of a device's own link to its host's memory in one direction: 10^6 bytes per second; 0: none is known.
+    index_t host_megabytes = 0;
 
     /// The peak rate for a kind of work in a precision.
     constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {

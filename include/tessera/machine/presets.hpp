@@ -18,13 +18,14 @@ constexpr index_t fabric_latency = 2000; ///< ns
 constexpr index_t gpu_launch = 5000;     ///< ns
 
 /// `in_tf32`, `in_bf16`: GFLOP/s of tensor cores, for convolutions and products of matrices; 0 where there are none for
-/// the type.
+/// the type. `to_host`: MB/s to the host's memory. Assumption: three quarters of PCIe's x16 rate per direction, 12 GB/s
+/// of version 3.
 device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
-                 index_t in_tf32 = 0, index_t in_bf16 = 0);
+                 index_t in_tf32 = 0, index_t in_bf16 = 0, index_t to_host = 12000);
 
 /// NVIDIA A100 80GB data sheet, SXM: 19.5 TFLOP/s in FP32, 156 in TF32, 312 in bf16 (312 and 624 with sparsity), 2039
-/// GB/s.
-inline device_class a100() { return gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000); }
+/// GB/s; PCIe 4.
+inline device_class a100() { return gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000, 24000); }
 
 inline std::string numbered(const char* what, int i) { return what + std::to_string(i); }
 std::string numbered(const char* what, int i, int j);
@@ -65,7 +66,7 @@ device_graph a100_nodes(int nodes = 1);
 /// Nodes of 8 H100 SXM: NVSwitch at 450 GB/s per direction, one 400 Gb/s card per GPU. NVIDIA's figures (H100 and
 /// DGX H100 data sheets): 67 TFLOP/s, 3350 GB/s, 80 GB; with sparsity 989 TFLOP/s in TF32 and 1979 in bf16, so that
 /// half of that is dense. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with half the bandwidth
-/// upwards.
+/// upwards. PCIe 5.
 device_graph h100_nodes(int nodes = 1);
 
 /// The same with H200 (H200 data sheet): 4800 GB/s, 141 GB, and the H100's rates. 2048 nodes make the 16,384 devices of

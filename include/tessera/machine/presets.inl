@@ -8,7 +8,7 @@
 namespace tessera::machines::detail {
 
 TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
-                                index_t in_tf32, index_t in_bf16) {
+                                index_t in_tf32, index_t in_bf16, index_t to_host) {
     return {name,
             {gigaflops, gigaflops, gigaflops},
             memory_megabytes,
@@ -16,7 +16,8 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             gpu_launch,
             false,
             {in_tf32, in_tf32, 0},
-            {in_bf16, in_bf16, 0}};
+            {in_bf16, in_bf16, 0},
+            to_host};
 }
 
 TESSERA_INLINE std::string numbered(const char* what, int i, int j) {
@@ -139,12 +140,14 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
     return detail::rails(detail::numbered("H100 nodes: ", nodes),
-                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500), nodes, 8, 450000, 50000, 32);
+                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000), nodes, 8, 450000, 50000,
+                         32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
     return detail::rails(detail::numbered("H200 nodes: ", nodes),
-                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500), nodes, 8, 450000, 50000, 32);
+                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000), nodes, 8, 450000, 50000,
+                         32);
 }
 
 TESSERA_INLINE device_graph heterogeneous() {

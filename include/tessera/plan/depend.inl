@@ -62,16 +62,16 @@ TESSERA_INLINE bool clocks::ordered(int earlier, int later) const {
 TESSERA_INLINE std::size_t clocks::list_of(int t) const { return to_size(p_.list_of(p_.tasks[to_size(t)])); }
 
 TESSERA_INLINE std::vector<std::vector<int>> sharing(const plan& p) {
-    std::vector<std::vector<int>> of_device(to_size(p.devices));
+    std::vector<std::vector<int>> of_arena(to_size(arenas_of_device * p.devices));
     std::vector<std::vector<int>> neighbours(p.tiles.size());
     const auto at = [&p](int i) -> const tile& { return p.tiles[to_size(i)]; };
     for (int i = 0; i < static_cast<int>(p.tiles.size()); ++i) {
         const tile& t = at(i);
         if (t.alias < 0 && t.device >= 0 && t.offset >= 0 && !is_persistent(t.kind)) {
-            of_device[to_size(t.device)].push_back(i);
+            of_arena[to_size(arena_number(t))].push_back(i);
         }
     }
-    for (std::vector<int>& list : of_device) {
+    for (std::vector<int>& list : of_arena) {
         std::sort(list.begin(), list.end(),
                   [&](int a, int b) { return at(a).offset != at(b).offset ? at(a).offset < at(b).offset : a < b; });
         for (std::size_t i = 0; i < list.size(); ++i) {

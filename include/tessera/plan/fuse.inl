@@ -23,7 +23,8 @@ TESSERA_INLINE bool run_alike(const strategy& s, int a, int b) {
     const change x = change_of(s, a);
     const change y = change_of(s, b);
     bool same = x.what.partial == y.what.partial && x.what.replicate == y.what.replicate &&
-                x.what.stage == y.what.stage && x.what.recompute == y.what.recompute;
+                x.what.stage == y.what.stage && x.what.recompute == y.what.recompute &&
+                x.what.offload == y.what.offload;
     for (int l = 0; l < max_loops && same; ++l) {
         same = x.what.degree[l] == y.what.degree[l] && (x.what.cuts[l] < 0) == (y.what.cuts[l] < 0);
         for (int i = 0; same && x.what.cuts[l] >= 0 && i + 1 < x.what.degree[l]; ++i) {

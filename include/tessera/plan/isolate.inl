@@ -38,7 +38,10 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
         if (x.alias >= 0) {
             x.offset = q.tiles[to_size(x.alias)].offset;
         } else if (x.device >= 0) {
-            auto& bytes = is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
+            if (x.on_host) {
+                q.host_bytes.resize(to_size(p.devices), 0);
+            }
+            auto& bytes = x.on_host ? q.host_bytes : is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
             index_t& end = bytes[to_size(x.device)];
             x.offset = end;
             end += detail::align(x.bytes > 0 ? x.bytes : 1, p.alignment);

@@ -41,14 +41,14 @@ struct block {
 
 struct all_blocks {
     std::vector<int> tiles;
-    std::vector<std::vector<block>> by_device;
+    std::vector<std::vector<block>> by_arena; ///< every device's working arena; then the host's beside each
 };
 
-/// What has to be placed on every device. Sums that a task of several parameters writes, and that live equally long,
+/// What has to be placed in every arena. Sums that a task of several parameters writes, and that live equally long,
 /// make a block in the order of their parameters, so that one pass can read them.
 all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live);
 
-/// Places the tiles of every device (or blocks of them), largest first, each at the lowest offset that is free during
+/// Places the tiles of every arena (or blocks of them), largest first, each at the lowest offset that is free during
 /// its whole life.
 void place_tiles(plan& p, const std::vector<lifetime>& live);
 
@@ -62,7 +62,7 @@ void place_persistent(plan& p);
 /// free during its whole life (lives are measured in the plan's order; set_waits makes devices respect it where memory
 /// is shared; on GPUs gradients that are summed and updated beside the computation live to the end, unless that makes
 /// an arena more than a 32nd larger). Persistent tiles get places of their own in the persistent arena. Sets
-/// arena_bytes and persistent_bytes: the predicted peaks.
+/// arena_bytes, persistent_bytes and host_bytes: the predicted peaks.
 void plan_memory(plan& p);
 
 } // namespace tessera

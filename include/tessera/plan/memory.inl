@@ -51,12 +51,12 @@ TESSERA_INLINE std::vector<lifetime> kept_for_side_streams(const plan& p, std::v
 }
 
 TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& live) {
-    all_blocks all{{}, std::vector<std::vector<block>>(to_size(p.devices))};
+    all_blocks all{{}, std::vector<std::vector<block>>(2 * to_size(p.devices))};
     std::vector<char> taken(p.tiles.size(), 0);
     const auto tile_at = [&](int i) -> const tile& { return p.tiles[to_size(i)]; };
     const auto life = [&](int i) { return live[to_size(i)]; };
     const auto add = [&](int i, bool opens) {
-        std::vector<block>& blocks = all.by_device[to_size(tile_at(i).device)];
+        std::vector<block>& blocks = all.by_arena[to_size(tile_at(i).device + (tile_at(i).on_host ? p.devices : 0))];
         if (opens) {
             blocks.push_back({static_cast<int>(all.tiles.size()), 0, 0});
         }
@@ -101,10 +101,10 @@ TESSERA_INLINE all_blocks blocks_of(const plan& p, const std::vector<lifetime>& 
 }
 
 TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
-    p.arena_bytes.assign(to_size(p.devices), 0);
+    std::vector<index_t> peak(2 * to_size(p.devices), 0);
     all_blocks all = blocks_of(p, live);
-    for (std::size_t d = 0; d < all.by_device.size(); ++d) {
-        std::vector<block>& blocks = all.by_device[d];
+    for (std::size_t d = 0; d < all.by_arena.size(); ++d) {
+        std::vector<block>& blocks = all.by_arena[d];
         std::sort(blocks.begin(), blocks.end(), [&](const block& a, const block& b) {
             const auto first = [&](const block& x) { return all.tiles[to_size(x.first)]; };
             return a.bytes != b.bytes ? a.bytes > b.bytes : first(a) < first(b);
@@ -124,7 +124,7 @@ TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
                 }
                 where = where > o.taken.end ? where : o.taken.end;
             }
-            p.arena_bytes[d] = std::max(p.arena_bytes[d], where + size);
+            peak[d] = std::max(peak[d], where + size);
             const auto behind = [](index_t offset, const placed_tile& o) { return offset < o.taken.begin; };
             placed.insert(std::upper_bound(placed.begin(), placed.end(), where, behind), {{where, where + size}, mine});
             for (int k = 0; k < b.count; ++k) {
@@ -133,6 +133,12 @@ TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
                 where += align(t.bytes, p.alignment);
             }
         }
+    }
+    const auto host = peak.begin() + p.devices;
+    p.arena_bytes.assign(peak.begin(), host);
+    p.host_bytes.clear();
+    if (std::any_of(host, peak.end(), [](index_t bytes) { return bytes > 0; })) {
+        p.host_bytes.assign(host, peak.end());
     }
 }
 

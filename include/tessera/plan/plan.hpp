@@ -7,6 +7,7 @@
 #include "tessera/plan/task.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -60,6 +61,7 @@ struct plan {
     std::vector<result_piece> gradients;   ///< contributions to parameters' gradients, where asked for
     std::vector<index_t> arena_bytes;      ///< predicted peak for every device
     std::vector<index_t> persistent_bytes; ///< parameters and optimizer state
+    std::vector<index_t> host_bytes;       ///< that wait in the host's memory for every device; empty: nothing does
     index_t moved_bytes = 0;               ///< that cross between devices in a run
     std::uint64_t hash = 0;
 
@@ -98,9 +100,22 @@ struct plan {
         see("gradients", &plan::gradients, plan_field{.tiles = true});
         see("arena_bytes", &plan::arena_bytes, plan_field{});
         see("persistent_bytes", &plan::persistent_bytes, plan_field{});
+        see("host_bytes", &plan::host_bytes, plan_field{});
         see("moved_bytes", &plan::moved_bytes, plan_field{});
     }
 };
+
+/// Bytes of the arenas that plans run in: for every device its own, and the host's beside it.
+struct arena_sizes {
+    std::vector<index_t> device;
+    std::vector<index_t> host; ///< empty: nothing waits there
+
+    arena_sizes(std::vector<index_t> device_bytes, std::vector<index_t> host_bytes = {})
+        : device(std::move(device_bytes)), host(std::move(host_bytes)) {}
+};
+inline arena_sizes working_arenas(const plan& p) { return {p.arena_bytes, p.host_bytes}; }
+/// The bytes of a tile's arena.
+index_t arena_size(const plan& p, const tile& t);
 
 /// "device 1", or "device 1's communication".
 std::string text_of_list(const plan& p, int list);

@@ -233,6 +233,7 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const plan& p) {
         if (d < p.arena_bytes.size() && d < p.persistent_bytes.size()) {
             text += ", arena " + std::to_string(p.arena_bytes[d]) + " bytes, persistent " +
                     std::to_string(p.persistent_bytes[d]) + " bytes";
+            text += p.host_bytes.empty() ? "" : ", host " + std::to_string(p.host_bytes[d]) + " bytes";
         }
         text += "\n";
         for (std::size_t i = 0; i < p.order[d].size(); ++i) {

@@ -17,8 +17,8 @@ TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t
     }
     for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {
         for (const int i : *tiles) {
-            const int device = all[to_size(i)].device;
-            if (device >= 0 && device != t.device) {
+            const tile& x = all[to_size(i)];
+            if (x.on_host || (x.device >= 0 && x.device != t.device)) {
                 return true;
             }
         }

@@ -43,6 +43,13 @@ constexpr bool is_persistent(tile_kind k) {
     return k == tile_kind::parameter || k == tile_kind::optimizer_state || k == tile_kind::residual;
 }
 
+/// The memories that a device works with.
+enum class arena_kind : std::uint8_t {
+    working,    ///< its own: what a run needs at a time
+    persistent, ///< its own: what lasts between runs
+    host,       ///< the host's beside it: what waits there until the device needs it again
+};
+
 /// A region of a tensor on a device.
 struct tile {
     tile_kind kind = tile_kind::activation;
@@ -52,7 +59,9 @@ struct tile {
     element type = element::f32;
     int alias = -1;    ///< shares the memory of this tile, same elements in the same order
     bool keep = false; ///< still needed when the run has ended
-    int summand = -1;  ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
+    /// It waits in the host's memory beside its device (a GPU's node); copies alone touch it there.
+    bool on_host = false;
+    int summand = -1; ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
     /// Set by binding: the tile whose elements it repeats, region by region, on its way to another device.
     int origin = -1;
     int micro_batch = 0; ///< whose values it holds
@@ -65,7 +74,7 @@ struct tile {
     // Set by binding.
     int format = 0; ///< memory format of the backend; 0 is plain, last dimension fastest
     index_t bytes = 0;
-    index_t offset = -1; ///< in the device's arena, or in its persistent arena
+    index_t offset = -1; ///< in its arena
 
     friend bool operator==(const tile&, const tile&) = default;
 
@@ -78,6 +87,7 @@ struct tile {
         see("type", &tile::type, plan_field{});
         see("alias", &tile::alias, plan_field{.tiles = true, .none = true});
         see("keep", &tile::keep, plan_field{});
+        see("on_host", &tile::on_host, plan_field{});
         see("summand", &tile::summand, plan_field{});
         see("origin", &tile::origin, plan_field{.tiles = true, .none = true});
         see("micro_batch", &tile::micro_batch, plan_field{});
@@ -91,6 +101,13 @@ struct tile {
         see("offset", &tile::offset, plan_field{});
     }
 };
+
+constexpr arena_kind arena_of(const tile& t) {
+    return t.on_host ? arena_kind::host : is_persistent(t.kind) ? arena_kind::persistent : arena_kind::working;
+}
+inline constexpr int arenas_of_device = 3;
+/// Every arena of every device by a number.
+constexpr int arena_number(const tile& t) { return arenas_of_device * t.device + static_cast<int>(arena_of(t)); }
 
 } // namespace tessera
 

@@ -33,7 +33,7 @@ TESSERA_INLINE void memory_estimate::add(int op, const configuration& c, const i
     const description& d = descriptions_[to_size(op)];
     for (int i = 0; i < c.shards(); ++i) {
         const shard s = shard_at(c, pool, d, i);
-        bytes[to_size(s.device)] += sign * held_.of(g_, op, d, s, !c.recompute);
+        bytes[to_size(s.device)] += sign * held_.of(g_, op, d, s, keeps_results(c));
     }
 }
 

@@ -45,6 +45,7 @@ struct search_options {
     bool recompute = false;        ///< operators repeat forward instead of keeping results, stages at a time
     recompute_rule recomputed{};   ///< what the strategy that is found recomputes then; none: what the search says
     bool recompute_to_fit = false; ///< it recomputes as much as its plan needs to fit: recompute_within()
+    bool offload_to_fit = false;   ///< it offloads as much as its plan needs to fit then: offload_within()
     bool fuse = false; ///< plans are priced as sessions run them, with expressions fused: see search/fused.hpp
     thread_pool threads{};
     search_report report{};

@@ -10,7 +10,7 @@
 namespace tessera::search {
 
 /// Counts parameters with their first users, their gradients and the optimizer's state, and every operator's output,
-/// which backward needs, unless it recomputes. What is gathered from other devices and gradients on their way come on top, so that this is a
+/// which backward needs, unless it recomputes or offloads. What is gathered from other devices and gradients on their way come on top, so that this is a
 /// lower bound; plan_memory() knows the whole.
 class resident_bytes {
 public:

@@ -23,7 +23,7 @@ TESSERA_INLINE index_t resident_bytes::of(const graph_view& g, int op, const des
 
 TESSERA_INLINE index_t resident_bytes::most(const graph_view& g, int op, const description& d, const configuration& c,
                                             const index_t* pool) const {
-    return sum(g, op, d, !c.recompute, [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
+    return sum(g, op, d, keeps_results(c), [&](int o) { return cost::detail::largest_piece(d, o, c, pool); });
 }
 
 } // namespace tessera::search

@@ -5,6 +5,7 @@
 
 #include "tessera/search/fit/policies.hpp"
 #include "tessera/search/fused.hpp"
+#include "tessera/search/offload/within_memory.hpp"
 #include "tessera/search/recompute/within_memory.hpp"
 #include "tessera/search/record.hpp"
 

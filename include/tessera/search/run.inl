@@ -68,6 +68,13 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
                       (x.what == "chain" ? "chosen block by block" : x.what) +
                       (x.fits ? "\n" : ", which needs least; nothing fits\n");
     }
+    if (o.offload_to_fit) {
+        const offload_found x = offload_within(g, on, s, {.lowering = o.lowering});
+        s = x.best;
+        found.step = found.most_bytes = 0;
+        found.text += "outputs of " + std::to_string(x.operators) + " operators wait in the host's memory" +
+                      (x.fits ? "\n" : "; even so it does not fit\n");
+    }
     return found;
 }
 

@@ -34,7 +34,7 @@ TESSERA_INLINE std::vector<std::vector<memory_sample>> memory_over_time(const pl
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
         const tile& x = p.tiles[i];
         const bool persistent = is_persistent(x.kind);
-        if (x.device < 0 || x.alias >= 0 || (!persistent && lives[i].first < 0)) {
+        if (x.device < 0 || x.on_host || x.alias >= 0 || (!persistent && lives[i].first < 0)) {
             continue;
         }
         std::vector<memory_sample>& mine = changes[to_size(x.device)];

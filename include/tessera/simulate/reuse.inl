@@ -54,7 +54,7 @@ TESSERA_INLINE std::pair<std::size_t, std::size_t> address_ranges::of(const plan
 TESSERA_INLINE address_ranges::place address_ranges::place_of(const plan& p, const access& a) {
     const tile& t = p.tiles[to_size(a.tile)];
     const index_t start = t.device < 0 || t.offset < 0 ? 0 : t.offset;
-    const int space = t.device < 0 ? 2 * p.devices + t.tensor : 2 * t.device + (is_persistent(t.kind) ? 1 : 0);
+    const int space = t.device < 0 ? arenas_of_device * p.devices + t.tensor : arena_number(t);
     const bool part = t.kind != tile_kind::optimizer_state; // whose bytes hold several numbers an element
     const index_t each = bytes_of(t.type);
     return {space, start + (part ? a.elements.begin * each : 0),

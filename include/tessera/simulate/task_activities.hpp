@@ -46,8 +46,9 @@ class task_activities {
 public:
     task_activities(const cluster& on, const graph_view& g, const task_times& times);
 
-    /// Links' lanes come first, then one for each device, and one for each server that adds up by itself.
-    int lanes() const { return on_.lanes() + on_.devices() * (times_.server_megabytes > 0 ? 2 : 1); }
+    /// Links' lanes come first, then one for each device, one for each server that adds up by itself, and those to and
+    /// from each device's host.
+    int lanes() const { return first_host_lane() + 2 * on_.devices(); }
     const cluster& machine() const { return on_; }
     /// True where an activity has a lane only because its device's list and what runs beside it share an engine.
     bool is_own_engine(const activity& a, const lane_use& u) const { return a.device >= 0 && u.lane >= on_.lanes(); }
@@ -58,6 +59,11 @@ public:
 private:
     index_t time_of(const std::vector<tile>& tiles, const task& t) const;
     bool overlaps_compute(const std::vector<tile>& tiles, const task& t) const;
+    int first_host_lane() const { return on_.lanes() + on_.devices() * (times_.server_megabytes > 0 ? 2 : 1); }
+    /// A copy of a GPU to its host's memory, or from there: its own link's lane in that direction is busy, and nothing
+    /// else of the device. (Links of several GPUs to one host are taken to be independent of each other.)
+    bool goes_to_host(const std::vector<tile>& tiles, const task& t) const;
+    void cross_to_host(const std::vector<tile>& tiles, const task& t, activity& a) const;
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const;
 

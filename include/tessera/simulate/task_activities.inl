@@ -46,6 +46,8 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
         if (t.kind() == task_kind::compute) {
             c.what.duration = time_of(tiles, t);
             wires_.compute(t.device, c.what);
+        } else if (goes_to_host(tiles, t)) {
+            cross_to_host(tiles, t, c.what);
         } else {
             wires_.begin();
             const index_t local = t.kind() == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
@@ -81,6 +83,25 @@ TESSERA_INLINE task_activity task_activities::access(const std::vector<tile>& ti
         (is_persistent(tiles[to_size(w)].kind) ? c.overwrites : c.writes).push_back(w);
     }
     return c;
+}
+
+TESSERA_INLINE bool task_activities::goes_to_host(const std::vector<tile>& tiles, const task& t) const {
+    return t.kind() == task_kind::copy && !on_.class_of(t.device).serial_copies && // else its memory is the host's
+           (tiles[to_size(t.writes[0])].on_host || (!t.reads.empty() && tiles[to_size(t.reads[0])].on_host));
+}
+
+TESSERA_INLINE void task_activities::cross_to_host(const std::vector<tile>& tiles, const task& t, activity& a) const {
+    const device_class& c = on_.class_of(t.device);
+    if (c.host_megabytes < 1) {
+        throw error(
+            "tessera: what operators offload waits in the host's memory, and nothing says how fast device class "
+            "'" +
+            c.name + "' reaches it; give host_megabytes_per_second in its machine file");
+    }
+    const tile& to = tiles[to_size(t.writes[0])];
+    const index_t busy = cost_bytes(to) * 1000 / c.host_megabytes + 1;
+    a.lanes.push_back({first_host_lane() + 2 * t.device + (to.on_host ? 0 : 1), busy});
+    a.duration = c.launch + busy;
 }
 
 TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& tiles, const task& t) {

@@ -60,6 +60,7 @@ TESSERA_INLINE bool is_same_but_for_shards(const strategy& a, const strategy& b)
             configuration whole;
             whole.stage = c.stage;
             whole.recompute = c.recompute;
+            whole.offload = c.offload;
             c = whole;
         }
         return r;

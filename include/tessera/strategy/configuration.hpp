@@ -26,6 +26,8 @@ struct configuration {
     bool reduces = false; ///< splits of coupled loops are meant, with the reductions inside the operator that they cost
     int stage = 0;        ///< pipeline stage
     bool recompute = false; ///< its results are made again for backward in place of being kept; says nothing of a loss
+    /// Its output waits for backward in the host's memory; says nothing of a loss, of a view, or where it recomputes.
+    bool offload = false;
 
     constexpr int boxes() const {
         int n = 1;
@@ -51,8 +53,12 @@ struct configuration {
         see("reduces", &c::reduces, {.permits = true});
         see("stage", &c::stage, {});
         see("recompute", &c::recompute, {});
+        see("offload", &c::offload, {});
     }
 };
+
+/// What the operator makes stays on its devices until backward has read it.
+constexpr bool keeps_results(const configuration& c) { return !c.recompute && !c.offload; }
 
 /// One shard of an operator.
 struct shard {

@@ -121,6 +121,14 @@ struct recompute {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.recompute = true; }
 };
+/// The layer's output waits for backward in the host's memory (Rhu et al. 2016, section 3): copied out after it is made,
+/// and in before its first reader backward. Each way costs its bytes over the link to the host, (bytes out + bytes in) /
+/// bandwidth, against a forward pass of the layer for recompute; intermediates stay on the device. Of a recomputed layer
+/// and of a loss it says nothing.
+struct offload {
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::option_state& s) { s.c.offload = true; }
+};
 /// States that the gradient of the layer's parameters is the sum over Count shards; refused where it is not, for
 /// instance because replicas were counted.
 template <int Count>

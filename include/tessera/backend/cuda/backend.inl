@@ -95,7 +95,14 @@ TESSERA_INLINE memory_source backend::memory() {
                 const current_gpu current(static_cast<backend*>(self)->gpu_of(device));
                 return make_device_memory(bytes).release();
             },
-            [](void*, int, void* memory) { (void)cudaFree(memory); }, this};
+            [](void*, int, void* memory) { (void)cudaFree(memory); }, this,
+            [](void* self, int device, index_t bytes) -> void* {
+                const current_gpu current(static_cast<backend*>(self)->gpu_of(device));
+                pinned_pointer p = make_pinned_memory(bytes);
+                std::memset(p.get(), 0, to_size(bytes));
+                return p.release();
+            },
+            [](void*, int, void* memory) { (void)cudaFreeHost(memory); }};
 }
 
 TESSERA_INLINE void backend::require_room(const std::vector<index_t>& bytes) {

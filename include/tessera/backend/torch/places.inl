@@ -14,7 +14,7 @@ TESSERA_INLINE strategy plain_strategy(const strategy_view& s) {
     plain.sums_first = false; // gradients of activations are summed by autograd
     plain.schedule.keeps.clear();
     for (configuration& c : plain.ops) {
-        c.recompute = false;
+        c.recompute = c.offload = false; // the numbers are the same
     }
     for (std::vector<action>& worker : plain.schedule.workers) {
         worker.erase(std::remove_if(worker.begin(), worker.end(),

@@ -19,6 +19,11 @@ struct memory_source {
                   index_t bytes) = nullptr; ///< zeroed; throws tessera::error when there is none
     void (*give)(void* context, int device, void* memory) = nullptr;
     void* context = nullptr;
+    /// The same of the host's memory beside a device, where what it does not need waits. Null: by itself, as any memory.
+    void* (*take_host)(void* context, int device, index_t bytes) = nullptr;
+    void (*give_host)(void* context, int device, void* memory) = nullptr;
+
+    memory_source of_host() const { return {take_host, give_host, context}; }
 };
 
 /// Zeroed memory, aligned to `arena_alignment`.
@@ -66,27 +71,37 @@ private:
 };
 
 /// The working memory of plans that run one at a time: an arena for every device, as large as the largest of them wants
-/// it.
+/// it, and one in the host's memory, where tiles of one wait there.
 class shared_arenas {
 public:
     explicit shared_arenas(const memory_source& source = {}) : source_(source) {}
 
     index_t bytes(int device) const;
-    std::byte* data(int device) const { return memory_[to_size(device)].data(); }
+    std::byte* data(int device) const { return own_.memory[to_size(device)].data(); }
 
-    bool has_room(const std::vector<index_t>& wanted) const;
+    std::byte* host_data(int device) const { return host_.memory[to_size(device)].data(); }
+
+    bool has_room(const arena_sizes& wanted) const {
+        return own_.has_room(wanted.device) && host_.has_room(wanted.host);
+    }
     /// The bytes by which the arena of every device would have to grow.
-    std::vector<index_t> missing(const std::vector<index_t>& wanted) const;
+    std::vector<index_t> missing(const arena_sizes& wanted) const;
     /// Makes room. What lay in an arena that was too small is lost, and it lies elsewhere. Throws tessera::error where
     /// there is no memory; the arenas then have what they had, unless somebody else has taken it meanwhile.
-    void grow(const std::vector<index_t>& wanted);
+    void grow(const arena_sizes& wanted);
 
 private:
-    void resize(const std::vector<index_t>& wanted);
+    struct arena_list { ///< of one memory of every device
+        std::vector<buffer> memory;
+        std::vector<index_t> bytes;
+
+        bool has_room(const std::vector<index_t>& wanted) const;
+        void resize(const std::vector<index_t>& wanted, const memory_source& source);
+    };
 
     memory_source source_;
-    std::vector<buffer> memory_;
-    std::vector<index_t> bytes_;
+    arena_list own_;
+    arena_list host_;
 };
 
 /// Where the tiles of one plan lie.

@@ -72,28 +72,32 @@ TESSERA_INLINE const parameter_store::entry* parameter_store::find(const tile& t
 
 TESSERA_INLINE index_t shared_arenas::bytes(int device) const {
     const auto d = to_size(device);
-    return d < bytes_.size() ? bytes_[d] : 0;
+    return d < own_.bytes.size() ? own_.bytes[d] : 0;
 }
 
-TESSERA_INLINE bool shared_arenas::has_room(const std::vector<index_t>& wanted) const {
-    bool enough = wanted.size() <= bytes_.size();
+TESSERA_INLINE bool shared_arenas::arena_list::has_room(const std::vector<index_t>& wanted) const {
+    bool enough = wanted.size() <= bytes.size();
     for (std::size_t d = 0; d < wanted.size() && enough; ++d) {
-        enough = wanted[d] <= bytes_[d];
+        enough = wanted[d] <= bytes[d];
     }
     return enough;
 }
 
-TESSERA_INLINE std::vector<index_t> shared_arenas::missing(const std::vector<index_t>& wanted) const {
+TESSERA_INLINE std::vector<index_t> shared_arenas::missing(const arena_sizes& wanted) const {
     std::vector<index_t> more;
-    for (std::size_t d = 0; d < wanted.size(); ++d) {
+    for (std::size_t d = 0; d < wanted.device.size(); ++d) {
         const index_t there = bytes(static_cast<int>(d));
-        more.push_back(wanted[d] > there ? wanted[d] - there : 0);
+        more.push_back(wanted.device[d] > there ? wanted.device[d] - there : 0);
     }
     return more;
 }
 
-TESSERA_INLINE void shared_arenas::grow(const std::vector<index_t>& wanted) {
-    const std::vector<index_t> before = bytes_;
+TESSERA_INLINE void shared_arenas::grow(const arena_sizes& wanted) {
+    const arena_sizes before{own_.bytes, host_.bytes};
+    const auto resize = [this](const arena_sizes& to) {
+        own_.resize(to.device, source_);
+        host_.resize(to.host, source_.of_host());
+    };
     try {
         resize(wanted);
     } catch (...) {
@@ -102,24 +106,24 @@ TESSERA_INLINE void shared_arenas::grow(const std::vector<index_t>& wanted) {
     }
 }
 
-TESSERA_INLINE void shared_arenas::resize(const std::vector<index_t>& wanted) {
-    if (memory_.size() < wanted.size()) {
-        memory_.resize(wanted.size());
-        bytes_.resize(wanted.size(), 0);
+TESSERA_INLINE void shared_arenas::arena_list::resize(const std::vector<index_t>& wanted, const memory_source& source) {
+    if (memory.size() < wanted.size()) {
+        memory.resize(wanted.size());
+        bytes.resize(wanted.size(), 0);
     }
     for (std::size_t d = 0; d < wanted.size(); ++d) {
-        if (memory_[d].data() == nullptr || bytes_[d] < wanted[d]) {
-            memory_[d] = buffer(); // first, so that both are never there at once
-            bytes_[d] = 0;
-            memory_[d] = buffer(wanted[d], static_cast<int>(d), source_);
-            bytes_[d] = wanted[d];
+        if (memory[d].data() == nullptr || bytes[d] < wanted[d]) {
+            memory[d] = buffer(); // first, so that both are never there at once
+            bytes[d] = 0;
+            memory[d] = buffer(wanted[d], static_cast<int>(d), source);
+            bytes[d] = wanted[d];
         }
     }
 }
 
 TESSERA_INLINE addresses::addresses(const plan& p, const parameter_store& store, const memory_source& source)
     : own_(source) {
-    own_.grow(p.arena_bytes);
+    own_.grow(working_arenas(p));
     place(p, store, own_);
 }
 
@@ -137,7 +141,7 @@ TESSERA_INLINE void addresses::place(const plan& p, const parameter_store& store
             }
             where = store.address(*e);
         } else if (t.device >= 0 && t.offset >= 0) {
-            where = base_[to_size(t.device)] + t.offset;
+            where = (t.on_host ? arenas.host_data(t.device) : base_[to_size(t.device)]) + t.offset;
         }
         where_.push_back(where);
     }

@@ -54,7 +54,14 @@ public:
                     return static_cast<memory_of_group*>(mine)->take(device, bytes);
                 },
                 [](void* mine, int device, void* memory) { static_cast<memory_of_group*>(mine)->give(device, memory); },
-                this};
+                this,
+                // Of another process's device nobody here touches it: it is as large, and takes no memory.
+                [](void* mine, int device, index_t bytes) {
+                    return static_cast<memory_of_group*>(mine)->take(device, bytes, true);
+                },
+                [](void* mine, int device, void* memory) {
+                    static_cast<memory_of_group*>(mine)->give(device, memory, true);
+                }};
         } else {
             return group_->memory();
         }
@@ -108,9 +115,13 @@ private:
         std::size_t bytes;
     };
 
-    void* take(int device, index_t bytes) {
-        if (group_->owns(device)) {
-            const memory_source own = backend_.memory();
+    memory_source own_source(bool on_host) const {
+        const memory_source own = backend_.memory();
+        return on_host ? own.of_host() : own;
+    }
+    void* take(int device, index_t bytes, bool on_host = false) {
+        const memory_source own = group_->owns(device) ? own_source(on_host) : memory_source{};
+        if (own.take != nullptr) {
             return own.take(own.context, device, bytes);
         }
         const auto size = to_size(bytes > 0 ? bytes : 1);
@@ -123,9 +134,9 @@ private:
         rooms_.push_back({room, size});
         return room;
     }
-    void give(int device, void* memory) {
-        if (group_->owns(device)) {
-            const memory_source own = backend_.memory();
+    void give(int device, void* memory, bool on_host = false) {
+        const memory_source own = group_->owns(device) ? own_source(on_host) : memory_source{};
+        if (own.give != nullptr) {
             own.give(own.context, device, memory);
             return;
         }

@@ -129,7 +129,7 @@ private:
     /// All plans run in the same arenas, one at a time. Where a plan wants larger ones, the others move.
     void make_room(const plan& p) {
         require_memory(p);
-        if (arenas_.has_room(p.arena_bytes)) {
+        if (arenas_.has_room(working_arenas(p))) {
             return;
         }
         require_room(backend_, arenas_.missing(p.arena_bytes));
@@ -140,13 +140,13 @@ private:
         }
         const auto move = [&] {
             for (const auto& r : runs_) {
-                if (arenas_.has_room(r->runner.bound().arena_bytes)) { // else it says so when it is to run
+                if (arenas_.has_room(working_arenas(r->runner.bound()))) { // else it says so when it is to run
                     r->runner.move_to(arenas_, r->planned.network.view(), values_.store());
                 }
             }
         };
         try {
-            arenas_.grow(p.arena_bytes);
+            arenas_.grow(working_arenas(p));
         } catch (...) {
             move();
             throw;

@@ -33,6 +33,9 @@ TESSERA_INLINE json to_json(const device_graph& g) {
         x["memory_bytes"] = c.memory_bytes;
         x["launch_nanoseconds"] = c.launch;
         x["copies_in_turn"] = c.serial_copies;
+        if (c.host_megabytes != 0) {
+            x["host_megabytes_per_second"] = c.host_megabytes;
+        }
         classes.push_back(std::move(x));
     }
     json components = json::array();
@@ -77,6 +80,9 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
         c.memory_bytes = m.get("memory_bytes").integer(0, largest_memory);
         c.launch = m.get("launch_nanoseconds").integer(0, largest_latency);
         c.serial_copies = m.get("copies_in_turn").boolean();
+        if (const json_value* host = m.find("host_megabytes_per_second")) {
+            c.host_megabytes = host->integer(1, largest_rate);
+        }
         m.finish();
         g.classes.push_back(c);
     }

@@ -205,6 +205,8 @@ TESSERA_INLINE json report_writer::data_of_run() {
                           : b.lane < r_.activities.lanes ? link[to_size(b.lane)]
                           : b.lane - r_.activities.lanes < r_.plan.devices
                               ? copies[to_size(b.lane - r_.activities.lanes)]
+                          : r_.plan.tasks[to_size(b.task)].kind() == task_kind::copy
+                              ? copies[to_size(r_.plan.tasks[to_size(b.task)].device)] // over the link to its host
                               : -1;
         put(where, r_.plan.tasks[to_size(b.task)], b.count, b.start, b.end);
     }

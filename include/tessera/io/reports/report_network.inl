@@ -194,7 +194,7 @@ TESSERA_INLINE std::string network_drawing::node(int op) const {
     splits = r_.how.schedule.stages > 0 ? "stage " + std::to_string(c.stage) + ", " + splits : splits;
     splits += c.replicate > 1 ? " x" + std::to_string(c.replicate) : "";
     const std::string where = tessera::detail::text_of_devices(devices);
-    const std::string more = c.recompute ? ", recomputed" : "";
+    const std::string more = c.recompute ? ", recomputed" : c.offload ? ", offloaded" : "";
     const double x = left(op);
     const double y = top(op);
     std::string out =

@@ -14,8 +14,9 @@ TESSERA_INLINE std::string trace_writer::write() {
     std::vector<char> used(lanes.size(), 0);
     for (const simulation::busy_span& b : r_.activities.spans) {
         const bool link = b.lane >= 0 && b.lane < r_.activities.lanes;
-        const int device = b.device >= 0 ? b.device : b.lane - r_.activities.lanes;
         const task& t = r_.plan.tasks[to_size(b.task)];
+        const bool beside = b.device < 0 && b.lane - r_.activities.lanes < r_.plan.devices;
+        const int device = b.device >= 0 ? b.device : beside ? b.lane - r_.activities.lanes : t.device;
         if (link) {
             used[to_size(b.lane)] = 1;
         }

@@ -18,9 +18,18 @@ void backward_and_finish(const lowering_input& in, network_places& net, micro_ba
                          synchronization_places& sync, plan_writer& out, int op,
                          backward_part part = backward_part::all);
 
-/// By operator, where its results are not kept for backward, but made again: it says so, or renames what is. Empty:
-/// all are kept.
-std::vector<char> results_to_make_again(const lowering_input& in);
+/// What becomes of an operator's results after forward.
+enum class after_forward : std::uint8_t {
+    kept,
+    made_again,   ///< it recomputes, or renames what is not kept
+    brought_back, ///< it offloads
+};
+
+/// By operator. Empty: all are kept.
+std::vector<after_forward> results_after_forward(const lowering_input& in);
+
+/// Brings an operator's output back from where put_away() left it; everything after reads it there.
+void bring_back(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op);
 
 /// Forgets what an operator has made of a micro-batch.
 void forget_results(const lowering_input& in, micro_batch_places& m, int op);
@@ -28,7 +37,7 @@ void forget_results(const lowering_input& in, micro_batch_places& m, int op);
 /// Collects what a stage makes again for backward.
 struct made_again {
     const lowering_input& in;
-    const std::vector<char>& not_kept; ///< results_to_make_again()
+    const std::vector<after_forward>& results; ///< results_after_forward()
     micro_batch_places& m;
     int stage = 0;
     std::vector<int> wanted{};
@@ -44,15 +53,15 @@ struct network_lowering {
     const lowering_input& in;
     action_order order;
     plan_writer out;
-    std::vector<char> not_kept{}; ///< results_to_make_again()
+    std::vector<after_forward> results{}; ///< results_after_forward()
     micro_batch_list all{};
     network_places net{};
     synchronization_places sync{};
     std::vector<int> together{}; ///< micro-batches that wait for the others of a batch norm over all of them
 };
 
-/// Makes again, of what the gradients of the operators `of` read, what the stage does not keep and has not made again
-/// yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
+/// Makes again or brings back, of what the gradients of the operators `of` read, what the stage does not keep and has
+/// not made again yet: each from the nearest tensors that are there, in the order of forward. Everything after reads the second time's,
 /// so that the memory of the first is free after forward. (Statistics over all micro-batches are kept.) False: there was
 /// nothing to make.
 bool recompute(network_lowering& x, micro_batch_places& m, int stage, std::span<const int> of);

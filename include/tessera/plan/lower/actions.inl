@@ -15,19 +15,35 @@ TESSERA_INLINE void backward_and_finish(const lowering_input& in, network_places
     }
 }
 
-TESSERA_INLINE std::vector<char> results_to_make_again(const lowering_input& in) {
+TESSERA_INLINE std::vector<after_forward> results_after_forward(const lowering_input& in) {
     bool any = false;
     for (int op = 0; op < in.g.op_count; ++op) {
-        any = any || (in.config(op).recompute && !in.g.is_loss(op));
+        any = any || (in.config(op).recompute && !in.g.is_loss(op)) || in.offloads(op);
     }
-    std::vector<char> all(any ? to_size(in.g.op_count) : 0, 0);
+    std::vector<after_forward> all(any ? to_size(in.g.op_count) : 0, after_forward::kept);
     for (int op = 0; op < in.g.op_count && any; ++op) {
         const int producer = in.desc(op).facts.view ? in.g.tensors[in.g.ops[op].inputs[0]].producer : -1;
-        const bool renames =
-            producer >= 0 && in.config(producer).stage == in.config(op).stage && all[to_size(producer)] != 0;
-        all[to_size(op)] = (in.config(op).recompute ? !in.g.is_loss(op) : renames) ? 1 : 0;
+        const bool renames = producer >= 0 && in.config(producer).stage == in.config(op).stage &&
+                             all[to_size(producer)] != after_forward::kept;
+        all[to_size(op)] = in.g.is_loss(op)                     ? after_forward::kept
+                           : in.config(op).recompute || renames ? after_forward::made_again
+                           : in.offloads(op)                    ? after_forward::brought_back
+                                                                : after_forward::kept;
     }
     return all;
+}
+
+TESSERA_INLINE void bring_back(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op) {
+    const int tensor = in.g.ops[op].output;
+    located& where = m.values[to_size(tensor)];
+    where.pieces.clear();
+    m.gathered_values[to_size(tensor)].clear();
+    for (const piece& p : m.waiting[to_size(tensor)]) {
+        const int t = add_tile(out, tile_kind::activation, tensor, p.region, p.device, out[p.tile].type);
+        out[t].summand = out[p.tile].summand;
+        add_copy(out, op, pass::recompute, p.tile, t);
+        where.pieces.push_back({p.region, p.device, p.summand, t});
+    }
 }
 
 TESSERA_INLINE void forget_results(const lowering_input& in, micro_batch_places& m, int op) {
@@ -45,11 +61,15 @@ TESSERA_INLINE void made_again::want(int op) {
     while (!left.empty()) {
         const int x = left.back();
         left.pop_back();
-        if (x < 0 || not_kept[to_size(x)] == 0 || m.made_again[to_size(x)] != 0 || in.config(x).stage != stage) {
+        if (x < 0 || results[to_size(x)] == after_forward::kept || m.made_again[to_size(x)] != 0 ||
+            in.config(x).stage != stage) {
             continue;
         }
         m.made_again[to_size(x)] = 1;
         wanted.push_back(x);
+        if (results[to_size(x)] == after_forward::brought_back) {
+            continue;
+        }
         for (const int t : in.g.ops[x].inputs) {
             left.push_back(in.g.tensors[t].producer);
         }
@@ -73,15 +93,19 @@ TESSERA_INLINE void made_again::want_for(int op) {
 }
 
 TESSERA_INLINE bool recompute(network_lowering& x, micro_batch_places& m, int stage, std::span<const int> of) {
-    if (x.not_kept.empty() || (x.in.s.schedule != nullptr && x.in.s.schedule->keeps_results(m.number))) {
+    if (x.results.empty() || (x.in.s.schedule != nullptr && x.in.s.schedule->keeps_results(m.number))) {
         return false;
     }
-    made_again again{x.in, x.not_kept, m, stage};
+    made_again again{x.in, x.results, m, stage};
     for (const int op : of) {
         again.want_for(op);
     }
     std::sort(again.wanted.begin(), again.wanted.end());
     for (const int op : again.wanted) {
+        if (x.results[to_size(op)] == after_forward::brought_back) {
+            bring_back(x.in, m, x.out, op);
+            continue;
+        }
         forget_results(x.in, m, op);
         forward(x.in, x.net, m, x.out, op, true);
     }

@@ -29,6 +29,9 @@ void forward_nests(const lowering_input& in, network_places& net, micro_batch_pl
 /// A view renames indices: its output is its input's memory.
 void take_view(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op, pass what);
 
+/// Copies an operator's output to the host's memory, where it waits for backward: all of it that any device has.
+void put_away(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op);
+
 /// An operator's tasks forward. `again`: to have the results once more for backward.
 void forward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out, int op,
              bool again = false);

@@ -125,6 +125,17 @@ TESSERA_INLINE void take_view(const lowering_input& in, micro_batch_places& m, p
     }
 }
 
+TESSERA_INLINE void put_away(const lowering_input& in, micro_batch_places& m, plan_writer& out, int op) {
+    const int tensor = in.g.ops[op].output;
+    for (const piece& p : m.values[to_size(tensor)].pieces) {
+        const int t = add_tile(out, tile_kind::activation, tensor, p.region, p.device, out[p.tile].type);
+        out[t].summand = out[p.tile].summand;
+        out[t].on_host = true;
+        add_copy(out, op, pass::forward, p.tile, t);
+        m.waiting[to_size(tensor)].push_back({p.region, p.device, p.summand, t});
+    }
+}
+
 TESSERA_INLINE void forward(const lowering_input& in, network_places& net, micro_batch_places& m, plan_writer& out,
                             int op, bool again) {
     if (in.g.facts(op).view) {
@@ -141,6 +152,9 @@ TESSERA_INLINE void forward(const lowering_input& in, network_places& net, micro
         for (int k = 0; k < nests; ++k) {
             forward_nests(in, net, m, out, op, k, k, what);
         }
+    }
+    if (!again && in.offloads(op) && !(in.s.schedule != nullptr && in.s.schedule->keeps_results(m.number))) {
+        put_away(in, m, out, op);
     }
 }
 

@@ -76,6 +76,10 @@ struct lowering_input {
     bool is_joint(int op) const { return joint_statistics && desc(op).has_running_state(); }
     /// True for an operator each of whose shards of samples takes statistics of its own.
     bool takes_own_statistics(int op) const;
+    /// Its output waits for backward in the host's memory.
+    bool offloads(int op) const {
+        return for_training() && config(op).offload && !config(op).recompute && !g.is_loss(op) && !g.facts(op).view;
+    }
     /// Which of these a shard takes part in: those of the shards with its samples.
     int replica_of(int op, const shard& x) const;
     /// Parts of what nest `k` of an operator writes, as far as they are added up.

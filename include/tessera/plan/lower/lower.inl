@@ -59,7 +59,7 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
     const lowering::lowering_input in(g, s, devices, options);
     check_options(in);
     check_rules(in);
-    lowering::network_lowering x{in, arrange(in), empty_plan(in), results_to_make_again(in)};
+    lowering::network_lowering x{in, arrange(in), empty_plan(in), results_after_forward(in)};
     reserve(in, x.out);
     x.net = place_network(in, x.out, x.all, x.order.sweeps);
     if (in.o.output_gradient >= 0) {

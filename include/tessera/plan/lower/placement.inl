@@ -118,6 +118,7 @@ TESSERA_INLINE void forget_step(const lowering_input& in, const network_places& 
     m.gathered_gradients.assign(to_size(in.g.tensor_count), {});
     m.intermediates.clear();
     m.made_again.assign(to_size(in.g.op_count), 0);
+    m.waiting.assign(to_size(in.g.tensor_count), {});
 }
 
 TESSERA_INLINE void forget_step(const lowering_input& in, network_places& net, int sweeps) {

@@ -54,8 +54,9 @@ struct micro_batch_places {
     std::vector<located> gradients;
     std::vector<gathered_list> gathered_gradients;
     intermediate_list intermediates;
-    std::vector<std::vector<shard>> shards; ///< by operator
-    std::vector<char> made_again;           ///< by operator: computed once more for backward
+    std::vector<std::vector<shard>> shards;  ///< by operator
+    std::vector<char> made_again;            ///< by operator: computed, or brought back, for backward
+    std::vector<std::vector<piece>> waiting; ///< by tensor: in the host's memory
 };
 
 /// A parameter's tile and the copy of it on a device that does not store it.

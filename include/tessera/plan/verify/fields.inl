@@ -13,7 +13,8 @@ TESSERA_INLINE bool verifier::fields() {
     const bool counts = p_.devices > 0 && p_.micro_batches > 0 && p_.steps_per_plan > 0 && p_.states >= 0 &&
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == to_size(p_.devices) &&
-                        p_.persistent_bytes.size() == to_size(p_.devices) && p_.loss_scale > 0 &&
+                        p_.persistent_bytes.size() == to_size(p_.devices) &&
+                        (p_.host_bytes.empty() || p_.host_bytes.size() == to_size(p_.devices)) && p_.loss_scale > 0 &&
                         p_.average_every >= 0 && p_.compress.how <= compression::top_k && p_.staleness >= 0 &&
                         p_.staleness < p_.steps_per_plan && p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
                         !(p_.joint_statistics && p_.replica_statistics);
@@ -34,6 +35,10 @@ TESSERA_INLINE bool verifier::fields() {
         if (why != nullptr) {
             text_ = "tessera: the plan is refused: a task of device " + std::to_string(t.device) + " " + why;
             return false;
+        }
+        if (t.kind() == task_kind::copy && !p_.host_bytes.empty() && moves_to_host(t)) {
+            waited_.resize(p_.tiles.size(), -1);
+            waited_[to_size(t.writes[0])] = t.copy().segments[0].source;
         }
     }
     return true;
@@ -106,6 +111,9 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
     }
     if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
         return "is on a device that does not exist";
+    }
+    if (x.on_host && (x.kind != tile_kind::activation || x.alias >= 0)) {
+        return "waits in the host's memory and is no activation of its own";
     }
     if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
         (x.origin >= 0 && p_.tiles[to_size(x.origin)].origin >= 0)) {
@@ -204,10 +212,29 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
     if (!parts_fit(p_.tiles, t)) { // all checks after this one look at parts
         return "does not share out what it reads and writes to its parameters";
     }
+    bool waits = false; // in the host's memory
+    for_each_tile(
+        t, [&](int k, const plan_field&) { waits = waits || (k >= 0 && p_.tiles[to_size(p_.root(k))].on_host); });
+    if (waits && !moves_to_host(t)) {
+        return "works on a tile in the host's memory, which only a copy of its device brings in or out";
+    }
     if (!says_its_own(t)) {
         return "says something that a task of its kind has no use for";
     }
     return scratch_is_one(t) ? nullptr : "works in memory that is another device's, or no scratch memory";
+}
+
+/// A copy of one tile of its device to the host's memory beside it, or back.
+TESSERA_INLINE bool verifier::moves_to_host(const task& t) const {
+    if (t.kind() != task_kind::copy || t.writes.size() != 1 || t.copy().segments.size() != 1 || t.copy().clear) {
+        return false;
+    }
+    const copy_segment& s = t.copy().segments[0];
+    const tile& from = p_.tiles[to_size(s.source)];
+    const tile& to = p_.tiles[to_size(t.writes[0])];
+    return s.overwrite && from.device == t.device && to.device == t.device && from.region == to.region &&
+           s.region == to.region && from.summand == to.summand &&
+           p_.tiles[to_size(p_.root(s.source))].on_host != to.on_host;
 }
 
 /// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that

@@ -79,6 +79,9 @@ TESSERA_INLINE int verifier::parameter_in(const tile& x) const {
 /// A tile is what the same shard has made of its operator's output: its part of the sum.
 TESSERA_INLINE bool verifier::is_own_part(int which, const task& t) const {
     const int loops = desc(t.op).loops.size();
+    for (int way = 0; way < 2 && !waited_.empty() && waited_[to_size(which)] >= 0; ++way) { // out and in again
+        which = waited_[to_size(which)];
+    }
     for (const int i : tasks_of_[to_size(t.op)]) {
         const task& made = p_.tasks[to_size(i)];
         if (!is_backward(made.what) && made.kind() == task_kind::compute &&

@@ -236,18 +236,16 @@ TESSERA_INLINE bool verifier::arena() {
         }
         tiles.push_back(static_cast<int>(a));
     }
-    const auto arena_of = [this](int t) {
-        return 2 * p_.tiles[to_size(t)].device + (is_persistent(p_.tiles[to_size(t)].kind) ? 1 : 0);
-    };
+    const auto arena_at = [this](int t) { return arena_number(p_.tiles[to_size(t)]); };
     std::sort(tiles.begin(), tiles.end(), [&](int a, int b) {
         const index_t x = p_.tiles[to_size(a)].offset;
         const index_t y = p_.tiles[to_size(b)].offset;
-        return arena_of(a) != arena_of(b) ? arena_of(a) < arena_of(b) : x != y ? x < y : a < b;
+        return arena_at(a) != arena_at(b) ? arena_at(a) < arena_at(b) : x != y ? x < y : a < b;
     });
     int refused = -1; // the first tile that shares memory with an earlier one while both are alive
     for (std::size_t i = 0; i < tiles.size(); ++i) {
         const tile& x = p_.tiles[to_size(tiles[i])];
-        for (std::size_t j = i + 1; j < tiles.size() && arena_of(tiles[j]) == arena_of(tiles[i]) &&
+        for (std::size_t j = i + 1; j < tiles.size() && arena_at(tiles[j]) == arena_at(tiles[i]) &&
                                     p_.tiles[to_size(tiles[j])].offset < x.offset + x.bytes;
              ++j) {
             const tile& y = p_.tiles[to_size(tiles[j])];
@@ -277,7 +275,7 @@ TESSERA_INLINE const task* verifier::first_user_of(std::size_t tile) const {
 }
 
 TESSERA_INLINE bool verifier::has_place(const tile& x) const {
-    const index_t all = (is_persistent(x.kind) ? p_.persistent_bytes : p_.arena_bytes)[to_size(x.device)];
+    const index_t all = arena_size(p_, x);
     return x.offset % arena_alignment == 0 && x.offset <= all && x.bytes <= all - x.offset;
 }
 

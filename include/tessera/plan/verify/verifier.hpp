@@ -58,6 +58,7 @@ private:
     const shape* extents_of(const tile& x) const;
     const char* problem_of_tile(int i) const;
     const char* problem_of_task(const task& t) const;
+    bool moves_to_host(const task& t) const;
     static bool says_its_own(const task& t);
     bool scratch_is_one(const task& t) const;
 
@@ -298,7 +299,8 @@ private:
     std::vector<char> needs_gradient_;                        ///< by tensor
     std::vector<char> has_gradient_;                          ///< by operator: one flows to its output
     std::vector<std::vector<int>> tasks_of_;                  ///< computations of an operator
-    std::vector<made_piece> pieces_;                          ///< by key, then by place
+    std::vector<int> waited_; ///< by tile: what is copied into it from the host's memory, or there; empty: nothing is
+    std::vector<made_piece> pieces_; ///< by key, then by place
     std::vector<piece_range> heads_;
     std::vector<partial_sum> partial_sums_;              ///< by tile
     std::vector<char> activates_;                        ///< tiles that an activation writes in place

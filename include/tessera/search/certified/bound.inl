@@ -49,6 +49,9 @@ TESSERA_INLINE std::string unpriced(const graph_view& g, const strategy& s, int 
         if (c.recompute) {
             return name(op) + " repeats forward, which the additive model does not price";
         }
+        if (c.offload) {
+            return name(op) + " offloads, which the additive model does not price";
+        }
         if (c.partial > 1) {
             return name(op) + " passes parts of a sum on, which the additive model's bound does not cover";
         }

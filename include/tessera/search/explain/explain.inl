@@ -13,7 +13,7 @@ TESSERA_INLINE step_pricer::step_pricer(const graph_view& g, const cluster& on, 
     bool plain = !waits_count(on) && s.micro_batches == 1 && s.schedule.stages == 0 &&
                  o.lowering.update.clip_norm == 0 && !o.lowering.update.is_layerwise();
     for (const configuration& c : s.ops) {
-        plain = plain && c.stage == 0 && !c.recompute;
+        plain = plain && c.stage == 0 && keeps_results(c);
     }
     if (plain) {
         delta_.emplace_back(g, on, s, o.times, o.lowering);
@@ -119,6 +119,7 @@ TESSERA_INLINE explanation explain(const graph_view& g, const cluster& on, const
         a.what = c;
         a.what.stage = mine.stage;
         a.what.recompute = mine.recompute;
+        a.what.offload = mine.offload;
         std::vector<std::vector<int>> places{
             std::vector<int>(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(c.shards()))};
         if (c.shards() == mine.shards()) {

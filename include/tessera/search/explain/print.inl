@@ -105,7 +105,7 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const strategy_differenc
                               tessera::detail::text_of_devices(detail::devices_of(c, s.pool));
             one += c.replicate > 1 ? ", " + std::to_string(c.replicate) + " copies" : "";
             one += c.stage > 0 || o.has("stage") ? ", stage " + std::to_string(c.stage) : "";
-            return one + (c.recompute ? ", recomputed" : "");
+            return one + (c.recompute ? ", recomputed" : c.offload ? ", offloaded" : "");
         };
         std::string what;
         for (const std::string& w : o.words) {

@@ -152,6 +152,7 @@ TESSERA_INLINE proposal proposal_space::in_stages_of(const strategy& now, propos
     for (change& x : p) {
         x.what.stage = now.ops[to_size(x.op)].stage;
         x.what.recompute = now.ops[to_size(x.op)].recompute;
+        x.what.offload = now.ops[to_size(x.op)].offload;
     }
     return p;
 }

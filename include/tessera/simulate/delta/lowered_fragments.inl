@@ -36,7 +36,7 @@ TESSERA_INLINE bool lowers_in_fragments(const lower_options& o) {
 TESSERA_INLINE bool lowers_in_fragments(const strategy& s) {
     bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
     for (const configuration& c : s.ops) {
-        staged = staged || c.stage != 0 || c.recompute;
+        staged = staged || c.stage != 0 || c.recompute || c.offload;
     }
     return !staged && s.parameters_on < 0 && !s.overlap && !s.sums_first && s.sync.is_usual() && s.steps_per_plan == 1;
 }

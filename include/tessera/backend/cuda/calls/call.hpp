@@ -225,8 +225,11 @@ struct kernel_launch {
 /// cudaMemsetAsync to 0. Memory: what is cleared.
 struct memory_clear {};
 
-/// cudaMemcpyAsync within a GPU. Memory: from, to.
-struct memory_copy {};
+/// cudaMemcpyAsync within a GPU, or between it and pinned memory of its host. Memory: from, to.
+struct memory_copy {
+    enum class way : std::uint8_t { on_gpu, to_host, from_host };
+    way goes = way::on_gpu;
+};
 
 /// A box of an input of the caller's, copied by cudaMemcpyAsync: from where it is if it lies there in a row, else
 /// packed in pinned memory by the processor first. Memory: to.

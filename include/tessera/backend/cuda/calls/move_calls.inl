@@ -120,6 +120,9 @@ TESSERA_INLINE void compose_copy(composer& to, const gpu_ranks& where, const sha
         const tile& source = to.tile_at(s.source);
         if (source.device < 0) {
             compose_upload(to, s, target);
+        } else if (source.on_host || x.on_host) { // a whole tile
+            to.add(memory_copy{x.on_host ? memory_copy::way::to_host : memory_copy::way::from_host},
+                   {to.read(s.source), to.write(target)});
         } else if (where.gpu(source.device) != where.gpu(t.device)) {
             if (t.copy().segments.size() != 1 || !(source.region == x.region) || !(s.region == x.region)) {
                 throw error("tessera: a copy between GPUs of less than a whole tile; bind the plan to the CUDA backend "

@@ -35,7 +35,11 @@ TESSERA_INLINE std::string function_of(const call& c) {
             return std::string("kernel ") + x.which->name + (x.type == element::bf16 ? "_bf16" : "");
         }
         std::string operator()(const memory_clear&) const { return "cudaMemsetAsync"; }
-        std::string operator()(const memory_copy&) const { return "cudaMemcpyAsync on the GPU"; }
+        std::string operator()(const memory_copy& x) const {
+            return x.goes == memory_copy::way::on_gpu    ? "cudaMemcpyAsync on the GPU"
+                   : x.goes == memory_copy::way::to_host ? "cudaMemcpyAsync to the host"
+                                                         : "cudaMemcpyAsync from the host";
+        }
         std::string operator()(const upload&) const { return "cudaMemcpyAsync from the processor"; }
         std::string operator()(const point_to_point& x) const { return x.sends ? "ncclSend" : "ncclRecv"; }
         std::string operator()(const collective& x) const {
@@ -142,7 +146,8 @@ TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const grap
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);
     for (const memory_use& m : c.memory) {
         const tile& x = p.tiles[to_size(p.root(m.tile))];
-        text += std::string(m.write ? " >" : " <") + std::to_string(x.device) + (is_persistent(x.kind) ? ":p" : ":a") +
+        const char* const arenas[arenas_of_device] = {":a", ":p", ":h"};
+        text += std::string(m.write ? " >" : " <") + std::to_string(x.device) + arenas[static_cast<int>(arena_of(x))] +
                 std::to_string(x.offset + m.offset) + "+" + std::to_string(m.bytes);
     }
     if (c.group >= 0) {

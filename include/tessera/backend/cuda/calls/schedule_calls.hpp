@@ -35,7 +35,7 @@ private:
     void step(std::size_t first, std::size_t last);
 
     const tile& root_of(const memory_use& m) const { return p_.tiles[to_size(p_.root(m.tile))]; }
-    std::vector<past_use>& arena_of(const tile& t);
+    std::vector<past_use>& past_of(const tile& t);
 
     void require_past(std::size_t c, const memory_use& m);
 

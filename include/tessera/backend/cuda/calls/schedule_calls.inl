@@ -8,8 +8,8 @@
 namespace tessera::cuda::detail {
 
 TESSERA_INLINE call_scheduler::call_scheduler(call_list& list, const plan& p)
-    : l_(list), p_(p), streams_(list.streams.size()), history_(to_size(p.devices) * 2), last_(streams_, -1),
-      issued_(streams_, 0) {
+    : l_(list), p_(p), streams_(list.streams.size()), history_(to_size(p.devices * arenas_of_device)),
+      last_(streams_, -1), issued_(streams_, 0) {
     order_tasks();
 }
 
@@ -61,14 +61,14 @@ TESSERA_INLINE void call_scheduler::step(std::size_t first, std::size_t last) {
     }
 }
 
-TESSERA_INLINE std::vector<call_scheduler::past_use>& call_scheduler::arena_of(const tile& t) {
-    return history_[to_size(t.device) * 2 + (is_persistent(t.kind) ? 1 : 0)];
+TESSERA_INLINE std::vector<call_scheduler::past_use>& call_scheduler::past_of(const tile& t) {
+    return history_[to_size(arena_number(t))];
 }
 
 TESSERA_INLINE void call_scheduler::require_past(std::size_t c, const memory_use& m) {
     const tile& t = root_of(m);
     const index_t begin = t.offset + m.offset;
-    std::vector<past_use>& past = arena_of(t);
+    std::vector<past_use>& past = past_of(t);
     for (std::size_t k = past.size(); k-- > 0;) {
         const past_use& u = past[k];
         if ((u.write || m.write) && u.begin < begin + m.bytes && begin < u.end && u.call != static_cast<int>(c)) {
@@ -134,7 +134,7 @@ TESSERA_INLINE bool call_scheduler::spins(std::size_t c, std::size_t other) cons
 TESSERA_INLINE void call_scheduler::remember(std::size_t c, const memory_use& m) {
     const tile& t = root_of(m);
     const past_use now{static_cast<int>(c), t.offset + m.offset, t.offset + m.offset + m.bytes, m.write};
-    std::vector<past_use>& past = arena_of(t);
+    std::vector<past_use>& past = past_of(t);
     if (m.write) { // whoever conflicts with what is covered conflicts with this call too
         std::erase_if(past, [&](const past_use& u) { return u.begin >= now.begin && u.end <= now.end; });
     }

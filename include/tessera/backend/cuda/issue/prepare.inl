@@ -57,8 +57,8 @@ TESSERA_INLINE std::unique_ptr<prepared_call> preparation::operator()(const memo
     return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
 }
 
-TESSERA_INLINE std::unique_ptr<prepared_call> preparation::operator()(const memory_copy&) {
-    return std::make_unique<prepared_memory>(at, memory.back().bytes, tools);
+TESSERA_INLINE std::unique_ptr<prepared_call> preparation::operator()(const memory_copy& c) {
+    return std::make_unique<prepared_memory>(at, memory.back().bytes, tools, c.goes);
 }
 
 TESSERA_INLINE std::unique_ptr<prepared_call> preparation::operator()(const upload& u) {

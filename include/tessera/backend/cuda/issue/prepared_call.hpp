@@ -133,14 +133,15 @@ private:
 /// Clears, or copies within the GPU.
 class prepared_memory final : public prepared_call {
 public:
-    prepared_memory(pointers at, index_t bytes, const device_tools& t)
-        : at_(std::move(at)), bytes_(to_size(bytes)), t_(t) {}
+    prepared_memory(pointers at, index_t bytes, const device_tools& t, memory_copy::way goes = memory_copy::way::on_gpu)
+        : at_(std::move(at)), bytes_(to_size(bytes)), t_(t), goes_(goes) {}
     void issue(const run_state&) override;
 
 private:
     pointers at_;
     std::size_t bytes_;
     device_tools t_;
+    memory_copy::way goes_;
 };
 
 /// What lies in a row in the caller's memory is copied from there, by the GPU alone where that memory is pinned.

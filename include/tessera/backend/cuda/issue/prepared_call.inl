@@ -157,7 +157,10 @@ TESSERA_INLINE void prepared_memory::issue(const run_state&) {
     if (at_.size() == 1) {
         check(cudaMemsetAsync(at_[0], 0, bytes_, t_.stream), "cudaMemsetAsync");
     } else {
-        check(cudaMemcpyAsync(at_[1], at_[0], bytes_, cudaMemcpyDeviceToDevice, t_.stream), "cudaMemcpyAsync");
+        const cudaMemcpyKind kind = goes_ == memory_copy::way::on_gpu    ? cudaMemcpyDeviceToDevice
+                                    : goes_ == memory_copy::way::to_host ? cudaMemcpyDeviceToHost
+                                                                         : cudaMemcpyHostToDevice;
+        check(cudaMemcpyAsync(at_[1], at_[0], bytes_, kind, t_.stream), "cudaMemcpyAsync");
     }
 }
 
