@@ -120,6 +120,16 @@ TEST_CASE("RMS norm, rotary positions and bilinear products follow their formula
                       }
                       return x[i] / std::sqrt(squares / 7 + 1e-5) * op.value[1].numbers[i % 7];
                   });
+    check_formula(
+        {"head_rms_norm", ts::head_rms_norm<ts::heads<3>, ts::epsilon<0.25>>::attributes, {ts::make_shape(2, 2, 12)}},
+        [](const op_instance& op, std::size_t i) {
+            const numbers& x = op.value[0].numbers;
+            double squares = 0;
+            for (std::size_t c = i / 4 * 4; c < i / 4 * 4 + 4; ++c) {
+                squares += x[c] * x[c];
+            }
+            return x[i] / std::sqrt(squares / 4 + 0.25) * op.value[1].numbers[i % 4];
+        });
     check_formula({"rotary",
                    ts::attributes_of(ts::op_kind::rotary, ts::op::rotary_attributes{.heads = 3}),
                    {ts::make_shape(2, 5, 12)}},
