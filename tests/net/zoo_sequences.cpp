@@ -2,10 +2,14 @@
 // Networks for sequences have the numbers that are published for them, and the closed formulas of their layers.
 #include "examples/zoo/zoo.hpp"
 #include "support/counts.hpp"
+#include "tessera/op/attention.hpp"
+#include "tessera/op/rms_norm.hpp"
+#include "tessera/op/rotary.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -173,6 +177,47 @@ TEST_CASE("language models whose heads share keys and values") {
     CHECK(parameters_of("gemma_2b") == 2506172416);
     CHECK(parameters_of("gemma2_2b") == 2614341888);
     CHECK(parameters_of("mixtral_8x7b") == 46702792704); // Jiang et al. 2024: 47 billion
+}
+
+TEST_CASE("what language models of one form differ in") {
+    // The operators of a kind, in order.
+    const auto of = [](const ts::graph& g, ts::op_kind kind) {
+        std::vector<ts::op_attributes> all;
+        for (const ts::op_node& op : g.ops) {
+            if (op.attributes.kind == kind) {
+                all.push_back(op.attributes);
+            }
+        }
+        return all;
+    };
+    const auto check = [&](const std::string& name, const ts::op_attributes& first, const ts::op_attributes& second,
+                           std::size_t count) {
+        CAPTURE(name);
+        const std::vector<ts::op_attributes> found = of(networks::describe(name, 1), first.kind);
+        REQUIRE(found.size() == count);
+        CHECK(found[0] == first);
+        CHECK(found[1] == second);
+    };
+    using ts::causal;
+    using ts::heads;
+    using ts::key_heads;
+    using ts::rotary_base;
+    const auto grouped = ts::attention<heads<32>, key_heads<8>, causal>::attributes;
+    check("llama3_8b", grouped, grouped, 32);
+    check("llama3_8b", ts::rotary<heads<32>, rotary_base<500000>>::attributes,
+          ts::rotary<heads<8>, rotary_base<500000>>::attributes, 64);
+    using scaled = ts::rotary_scale<8, 8192, 1, 4>;
+    check("llama3_1_8b", ts::rotary<heads<32>, rotary_base<500000>, scaled>::attributes,
+          ts::rotary<heads<8>, rotary_base<500000>, scaled>::attributes, 64);
+    const auto windowed = ts::attention<heads<32>, key_heads<8>, causal, ts::sliding_window<4096>>::attributes;
+    check("mistral_7b", windowed, windowed, 32);
+    check("qwen3_8b", ts::head_rms_norm<heads<32>, ts::epsilon<1e-6>>::attributes,
+          ts::head_rms_norm<heads<8>, ts::epsilon<1e-6>>::attributes, 72);
+    check("gemma2_2b",
+          ts::attention<heads<8>, key_heads<4>, causal, ts::softcap<50>, ts::sliding_window<4096>>::attributes,
+          ts::attention<heads<8>, key_heads<4>, causal, ts::softcap<50>>::attributes, 26);
+    check("mixtral_8x7b", ts::rotary<heads<32>, rotary_base<1000000>>::attributes,
+          ts::rotary<heads<8>, rotary_base<1000000>>::attributes, 64);
 }
 
 TEST_CASE("DeepSeek-V3 has 671 billion parameters, of which a token uses 37") {
