@@ -12,7 +12,7 @@
 namespace tessera {
 
 /// Multi-head latent attention of a sequence to itself. Each head's queries and keys have two parts side by side: one
-/// without positions and one that is turned, of keys the same for all heads. Values may have a width of their own.
+/// without positions, and one that is turned by them, of keys the same for all heads. Values may have another width.
 ///
 /// - Queries, a part: x -> what Query and TurnedQuery start from, such as branch<query_down, query_norm>; branch<> is x.
 /// - Query, TurnedQuery: -> [N,T,Heads*W] and [N,T,Heads*R], such as a linear layer, and branch<turned_query,
@@ -22,8 +22,8 @@ namespace tessera {
 /// - TurnedKey: x -> [N,T,R], such as branch<turned_key, rotary<>>.
 /// - Output and Weights: those of self_attention. Scores are divided by the root of W + R.
 ///
-/// The two layers Query and TurnedQuery have the rows of what is one matrix in DeepSeek's weights; so have Key and
-/// Value, and the down projection in Latent and the one in TurnedKey.
+/// Query and TurnedQuery have the rows of what is one matrix in DeepSeek's weights; so have Key and Value, and the down
+/// projection in Latent and the one in TurnedKey.
 template <int Heads, class Queries, class Query, class TurnedQuery, class Latent, class Key, class TurnedKey,
           class Value, class Output, class... Weights>
 struct latent_attention {
