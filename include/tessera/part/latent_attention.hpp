@@ -14,7 +14,7 @@ namespace tessera {
 /// Multi-head latent attention of a sequence to itself. Each head's queries and keys have two parts side by side: one
 /// without positions, and one that is turned by them, of keys the same for all heads. Values may have another width.
 ///
-/// - Queries, a part: x -> what Query and TurnedQuery start from, such as branch<query_down, query_norm>; branch<> is x.
+/// - Queries, a part: x -> what Query and TurnedQuery start from, such as branch<query_down, query_norm>, or branch<>.
 /// - Query, TurnedQuery: -> [N,T,Heads*W] and [N,T,Heads*R], such as a linear layer, and branch<turned_query,
 ///   rotary<heads<Heads>>>.
 /// - Latent, a part: x -> what keys and values are made of, such as branch<down, norm>.
