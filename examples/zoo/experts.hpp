@@ -3,7 +3,7 @@
 // Transformer, with dense masks and sent; and in every layer, as Mixtral (Jiang et al. 2024).
 #pragma once
 
-#include "examples/zoo/llama.hpp"
+#include "examples/zoo/decoders.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "tessera/part/experts.hpp"
 #include "tessera/part/residual.hpp"
@@ -66,31 +66,29 @@ struct routed_moe_parts {
 struct slots_of_128 : ts::token_slots<ts::top<2>, ts::capacity<128>> {};
 struct routed_moe_8 : routed_moe_parts<6, 768, 12, 512, 8, 3072, slots_of_128, 2>::network {};
 
-/// LLaMA's blocks with a mixture in place of SwiGLU: Experts of the same form, of which a token goes to the two best,
+/// Mistral's blocks with a mixture in place of SwiGLU: Experts of the same form, of which a token goes to the two best,
 /// whose gates add up to 1 (Jiang et al. 2024, "Mixtral of Experts", section 2.1).
-template <int Layers, ts::index_t Width, int Heads, ts::index_t Experts, ts::index_t Hidden, ts::index_t Context,
-          ts::index_t Vocabulary, class Slots>
+template <class S, ts::index_t Experts, class Slots>
 struct mixtral_parts {
-    using llama = llama_parts<Layers, Width, Heads, Hidden, Context, Vocabulary>;
+    using layers = decoder_layers<S, 0, ts::rms_norm<>, ts::rotary_base<1000000>>;
     struct router : ts::linear<Experts, ts::no_bias> {};
-    struct gate : ts::routed_linear<Hidden> {};
-    struct up : ts::routed_linear<Hidden> {};
-    struct down : ts::routed_linear<Width> {};
+    struct gate : ts::routed_linear<S::hidden> {};
+    struct up : ts::routed_linear<S::hidden> {};
+    struct down : ts::routed_linear<S::width> {};
     using gates = ts::branch<router, ts::softmax<>, ts::aside<ts::load_balance<2, ts::weight<1, 50>>>,
                              ts::keep_top<ts::top<2>, ts::normalized>>;
     using mixture =
-        ts::routed_experts<Slots, gates,
-                           ts::branches<ts::multiply, ts::branch<ts::with_slots<gate>, ts::silu>, ts::with_slots<up>>,
-                           ts::with_slots<down>>;
-    using network =
-        ts::sequential<ts::tokens<Context>, typename llama::words,
-                       ts::repeat<Layers, ts::residual<typename llama::attention_norm, typename llama::attention>,
-                                  ts::residual<typename llama::feed_forward_norm, mixture>>,
-                       typename llama::last_norm, typename llama::logits, ts::cross_entropy>;
+        ts::routed_experts<Slots, gates, ts::swiglu<ts::with_slots<gate>, ts::with_slots<up>, ts::with_slots<down>>>;
+    using network = ts::sequential<
+        ts::tokens<S::context>, typename layers::words,
+        ts::repeat<S::layers, ts::residual<typename layers::template norm<0>, typename layers::template attention<>>,
+                   ts::residual<typename layers::template norm<1>, mixture>>,
+        typename layers::last_norm, typename layers::logits, ts::cross_entropy>;
 };
-/// Mixtral 8x7B with keys and values of all 32 heads, where it has 8 of each, and 4096 positions. An expert takes at
-/// most twice its even share of a sample's tokens, where it takes all.
+/// Mixtral 8x7B with 4096 positions, where it has 32768. An expert takes at most twice its even share of a sample's
+/// tokens, where it takes all.
 struct twice_the_share : ts::token_slots<ts::top<2>, ts::capacity_factor<2>> {};
-struct mixtral_8x7b : mixtral_parts<32, 4096, 32, 8, 14336, 4096, 32000, twice_the_share>::network {};
+struct mixtral_8x7b
+    : mixtral_parts<decoder_sizes<32, 4096, 32, 8, 128, 14336, 4096, 32000>, 8, twice_the_share>::network {};
 
 } // namespace networks

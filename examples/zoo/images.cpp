@@ -4,6 +4,7 @@
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vgg19.hpp"
 #include "examples/zoo/vision_transformer.hpp"
+#include "examples/zoo/whisper.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/net/describe.hpp"
 
@@ -32,6 +33,8 @@ std::span<const zoo_entry> zoo_images() {
     return all;
 }
 
-std::vector<const tessera::op_record*> zoo_operators() { return {class_token::attributes.kind.record}; }
+std::vector<const tessera::op_record*> zoo_operators() {
+    return {class_token::attributes.kind.record, sinusoids::attributes.kind.record};
+}
 
 } // namespace networks

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/zoo/amoebanet.hpp"
+#include "examples/zoo/decoders.hpp"
+#include "examples/zoo/deepseek.hpp"
 #include "examples/zoo/dlrm.hpp"
 #include "examples/zoo/efficientnet.hpp"
 #include "examples/zoo/experts.hpp"
@@ -11,6 +13,7 @@
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vision_transformer.hpp"
+#include "examples/zoo/whisper.hpp"
 #include "examples/zoo/zoo.hpp"
 #include "tessera/net/describe.hpp"
 
@@ -40,6 +43,28 @@ struct shallow_inception
                      inception_layers::a<1, 32>, inception_layers::b<4>, inception_layers::c<5, 128>,
                      inception_layers::d<9>, inception_layers::e<10>, ts::global_average_pool, inception_layers::fc,
                      ts::cross_entropy> {};
+
+/// Of heads that are wider together than the network.
+template <int Layers>
+using narrow = decoder_sizes<Layers, 24, 4, 2, 8, 40, 8, 30>;
+
+struct narrow_deepseek {
+    static constexpr int dense_layers = 1;
+    static constexpr int layers = 1;
+    static constexpr ts::index_t width = 24;
+    static constexpr int heads = 2;
+    static constexpr ts::index_t query_rank = 12;
+    static constexpr ts::index_t rank = 10;
+    static constexpr ts::index_t plain = 6;
+    static constexpr ts::index_t turned = 4;
+    static constexpr ts::index_t value_width = 5;
+    static constexpr ts::index_t hidden = 40;
+    static constexpr ts::index_t experts = 6;
+    static constexpr ts::index_t expert_hidden = 16;
+    static constexpr ts::index_t top = 2;
+    static constexpr ts::index_t context = 8;
+    static constexpr ts::index_t vocabulary = 30;
+};
 
 struct three_slots : ts::token_slots<ts::top<2>, ts::capacity<3>> {};
 
@@ -78,7 +103,20 @@ std::span<const zoo_entry> zoo_shallow() {
         {"routed_moe_8", "two narrow layers",
          ts::describe_at_run_time<routed_moe_parts<1, 24, 2, 8, 4, 40, three_slots, 2, 30>::network>},
         {"mixtral_8x7b", "two narrow layers",
-         ts::describe_at_run_time<mixtral_parts<2, 24, 3, 4, 20, 8, 30, twice_the_share>::network>},
+         ts::describe_at_run_time<
+             mixtral_parts<decoder_sizes<2, 24, 4, 2, 6, 20, 8, 30>, 4, twice_the_share>::network>},
+        {"llama3_1_8b", "two narrow layers",
+         ts::describe_at_run_time<
+             llama3_parts<narrow<2>, ts::rotary_base<500>>::template scaled<ts::rotary_scale<8, 16>>>},
+        {"mistral_7b", "two narrow layers, windows of three places",
+         ts::describe_at_run_time<llama3_parts<narrow<2>, ts::rotary_base<10000>, ts::sliding_window<3>>::network>},
+        {"qwen3_0_6b", "two narrow layers", ts::describe_at_run_time<qwen3_parts<narrow<2>, true>::network>},
+        {"qwen3_8b", "one narrow layer", ts::describe_at_run_time<qwen3_parts<narrow<1>, false>::network>},
+        {"gemma_2b", "two narrow layers", ts::describe_at_run_time<gemma_parts<narrow<2>, 4.9>::network>},
+        {"gemma2_2b", "two narrow layers", ts::describe_at_run_time<gemma2_parts<narrow<1>, 4.9, 3>::network>},
+        {"whisper_tiny", "1 + 1 layers, 14 frames",
+         ts::describe_at_run_time<whisper_parts<1, 16, 2, 23, 14, 6, 5>::network>},
+        {"deepseek_v3", "1 + 1 narrow layers", ts::describe_at_run_time<deepseek_parts<narrow_deepseek>::network>},
     };
     return all;
 }

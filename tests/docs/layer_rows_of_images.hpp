@@ -61,6 +61,8 @@ inline std::vector<layer_row> normalizations() {
               ts::layer_norm<>),
         LAYER("rms_norm<>", "each row divided by the root of the mean of its squares", "[N,C] or [N,T,C] -> the same",
               ({make_shape(8, 128, 256)}), ts::rms_norm<>),
+        LAYER("head_rms_norm<heads<>>", "the same of each head's channels by itself, as Qwen 3 norms queries and keys",
+              "[N,T,C] -> the same", ({make_shape(8, 128, 256)}), ts::head_rms_norm<ts::heads<4>>),
         LAYER("group_norm<Groups>", "the channels of a group and all their pixels", "[N,C,H,W] -> the same",
               ({make_shape(8, 64, 32, 32)}), ts::group_norm<32>),
         LAYER("instance_norm<>", "each channel of each sample by itself", "[N,C,H,W] or [N,C,D,H,W] -> the same",

@@ -7,6 +7,7 @@
 #include "tessera/part/experts.hpp"
 #include "tessera/part/gated.hpp"
 #include "tessera/part/gru.hpp"
+#include "tessera/part/latent_attention.hpp"
 #include "tessera/part/lstm.hpp"
 #include "tessera/part/one_dimension.hpp"
 #include "tessera/part/padded.hpp"
@@ -25,6 +26,9 @@ struct query : ts::linear<256> {};
 struct key : ts::linear<256> {};
 struct value : ts::linear<256> {};
 struct merge : ts::linear<256> {};
+struct latent : ts::linear<64> {};
+struct turned_query : ts::linear<64> {};
+struct turned_key : ts::linear<16> {};
 struct memory; // a tensor that was saved under this name
 struct gate : ts::linear<4> {};
 struct wide_gate : ts::linear<512> {};
@@ -135,6 +139,13 @@ inline std::vector<layer_row> parts() {
         PART("cross_attention<Memory, Heads, Query, Key, Value, Output, Weights...>",
              "the same with keys and values of the tensor saved as Memory", "[N,T,C] -> as Output",
              (texts, ts::save<memory>), ts::cross_attention<memory, 4, query, key, value, merge, ts::softmax<>>),
+        PART(
+            "latent_attention<Heads, Queries, Query, TurnedQuery, Latent, Key, TurnedKey, Value, Output, Weights...>",
+            "attention whose keys and values are made of one narrow vector, as in DeepSeek-V2 and V3; queries and keys "
+            "have a part that is turned, of keys the same for all heads",
+            "[N,T,C] -> as Output", (texts),
+            ts::latent_attention<4, ts::branch<>, query, ts::branch<turned_query, ts::rotary<ts::heads<4>>>, latent,
+                                 key, ts::branch<turned_key, ts::rotary<>>, value, merge, ts::softmax<ts::causal>>),
         PART("mixture_of_experts<Slots, Top, Gate, Experts...>",
              "each token goes to its Top best experts, each with Slots for the tokens of a sample",
              "[N,T,C] -> [N,T,as Experts]", (texts), ts::mixture_of_experts<40, 2, gate, wide, ts::gelu, narrow>),

@@ -82,6 +82,8 @@ constexpr named options[] = {
     {"percent<P>", "of dropout, in a layer of your own"},
     {"weight<Numerator, Denominator>", "the factor of a loss in the total; the denominator is 1 unless said otherwise"},
     {"heads<Count>", "of attention, side by side in the channels"},
+    {"epsilon<Added>",
+     "of normalizations: what is added to a variance or a mean of squares, 1e-5 unless said otherwise"},
     {"rotary_base<Base>",
      "of `rotary`: a pair turns by its position times a power of this, 10000 unless said otherwise"},
     {"halves", "of `rotary`: pairs are a head's first and second half"},

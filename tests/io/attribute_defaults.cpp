@@ -62,6 +62,7 @@ const std::vector<layer_case>& cases() {
         of<ts::layer_norm<>>(),
         of<ts::group_norm<4>>(R"({"groups": 4})", "groups"),
         of<ts::rms_norm<>>(),
+        of<ts::head_rms_norm<>>(),
         of<ts::instance_norm<>>(),
         of<ts::image_layer_norm<>>(),
         of<ts::pixel_norm<>>(),

@@ -2,10 +2,14 @@
 // Networks for sequences have the numbers that are published for them, and the closed formulas of their layers.
 #include "examples/zoo/zoo.hpp"
 #include "support/counts.hpp"
+#include "tessera/op/attention.hpp"
+#include "tessera/op/rms_norm.hpp"
+#include "tessera/op/rotary.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -158,8 +162,96 @@ TEST_CASE("mixtures of experts whose tokens are sent") {
     const index_t wide = 2 * 768 * 3072;
     CHECK(multiply_adds(g.view()) ==
           2 * (6 * (tokens * (2 * block + wide + 768 * 8) + slots * wide) + tokens * 768 * 32000));
+}
 
-    // Jiang et al. 2024: 46.7 billion parameters, with keys and values of 8 heads of 128 in place of 32.
-    const index_t other_heads = 32 * index_t{2} * 4096 * (32 - 8) * 128;
-    CHECK(parameters_of("mixtral_8x7b") - other_heads == index_t{46702792704});
+TEST_CASE("language models whose heads share keys and values") {
+    // Counts of the published weights on Hugging Face, which follow from their configurations; a table that the output
+    // layer shares counts once.
+    CHECK(parameters_of("llama3_8b") == 8030261248);
+    CHECK(parameters_of("llama3_1_8b") == 8030261248);
+    CHECK(parameters_of("llama3_1_70b") == 70553706496);
+    CHECK(parameters_of("mistral_7b") == 7241732096);
+    CHECK(parameters_of("qwen3_0_6b") == 596049920);
+    CHECK(parameters_of("qwen3_0_6b") - 151936 * 1024 == 440467456); // its model card: 0.44B without the embedding
+    CHECK(parameters_of("qwen3_8b") == 8190735360);
+    CHECK(parameters_of("gemma_2b") == 2506172416);
+    CHECK(parameters_of("gemma2_2b") == 2614341888);
+    CHECK(parameters_of("mixtral_8x7b") == 46702792704); // Jiang et al. 2024: 47 billion
+}
+
+TEST_CASE("what language models of one form differ in") {
+    // The operators of a kind, in order.
+    const auto of = [](const ts::graph& g, ts::op_kind kind) {
+        std::vector<ts::op_attributes> all;
+        for (const ts::op_node& op : g.ops) {
+            if (op.attributes.kind == kind) {
+                all.push_back(op.attributes);
+            }
+        }
+        return all;
+    };
+    const auto check = [&](const std::string& name, const ts::op_attributes& first, const ts::op_attributes& second,
+                           std::size_t count) {
+        CAPTURE(name);
+        const std::vector<ts::op_attributes> found = of(networks::describe(name, 1), first.kind);
+        REQUIRE(found.size() == count);
+        CHECK(found[0] == first);
+        CHECK(found[1] == second);
+    };
+    using ts::causal;
+    using ts::heads;
+    using ts::key_heads;
+    using ts::rotary_base;
+    const auto grouped = ts::attention<heads<32>, key_heads<8>, causal>::attributes;
+    check("llama3_8b", grouped, grouped, 32);
+    check("llama3_8b", ts::rotary<heads<32>, rotary_base<500000>>::attributes,
+          ts::rotary<heads<8>, rotary_base<500000>>::attributes, 64);
+    using scaled = ts::rotary_scale<8, 8192, 1, 4>;
+    check("llama3_1_8b", ts::rotary<heads<32>, rotary_base<500000>, scaled>::attributes,
+          ts::rotary<heads<8>, rotary_base<500000>, scaled>::attributes, 64);
+    const auto windowed = ts::attention<heads<32>, key_heads<8>, causal, ts::sliding_window<4096>>::attributes;
+    check("mistral_7b", windowed, windowed, 32);
+    check("qwen3_8b", ts::head_rms_norm<heads<32>, ts::epsilon<1e-6>>::attributes,
+          ts::head_rms_norm<heads<8>, ts::epsilon<1e-6>>::attributes, 72);
+    check("gemma2_2b",
+          ts::attention<heads<8>, key_heads<4>, causal, ts::softcap<50>, ts::sliding_window<4096>>::attributes,
+          ts::attention<heads<8>, key_heads<4>, causal, ts::softcap<50>>::attributes, 26);
+    check("mixtral_8x7b", ts::rotary<heads<32>, rotary_base<1000000>>::attributes,
+          ts::rotary<heads<8>, rotary_base<1000000>>::attributes, 64);
+}
+
+TEST_CASE("DeepSeek-V3 has 671 billion parameters, of which a token uses 37") {
+    const index_t width = 7168;
+    const index_t latent = width * 1536 + 1536 + 1536 * 128 * (128 + 64) + width * (512 + 64) + 512 +
+                           512 * 128 * (128 + 128) + 128 * 128 * width; // and the norms of both latent vectors
+    const index_t norms = 2 * width;
+    const index_t dense = 3 * width * 18432;
+    const index_t expert = 3 * width * 2048;
+    const index_t router = 256 * width + 256;
+    const index_t ends = 2 * 129280 * width + width;
+    CHECK(parameters_of("deepseek_v3") ==
+          ends + 61 * (latent + norms) + 3 * dense + 58 * (router + (256 + 1) * expert));
+    CHECK(parameters_of("deepseek_v3") == index_t{671026419200}); // Liu et al. 2024, abstract: 671B
+    const index_t used = ends + 61 * (latent + norms) + 3 * dense + 58 * (router + (8 + 1) * expert);
+    CHECK(static_cast<double>(used) / 1e9 == doctest::Approx(37).epsilon(0.02)); // the same
+}
+
+TEST_CASE("Whisper") {
+    // Counts of OpenAI's weights; the encoder's positions are no parameters. Radford et al. 2023, table 1: 39M, 74M.
+    CHECK(parameters_of("whisper_tiny") == 37184640);
+    CHECK(parameters_of("whisper_base") == 71825920);
+    const auto blocks = [](index_t width) { return 12 * width * width + 12 * width; }; // no bias of keys
+    const index_t width = 384;
+    const index_t crossed = 4 * width * width + 3 * width + 2 * width;
+    CHECK(parameters_of("whisper_tiny") ==
+          3 * width * (80 + width) + 2 * width + 4 * (2 * blocks(width) + crossed) + (51865 + 448 + 2 * 2) * width);
+    // 1500 positions see each other in the encoder; words see those, and words up to their own.
+    const ts::graph g = networks::describe("whisper_tiny", 2);
+    const index_t sound = 1500;
+    const index_t words = 448;
+    const index_t seen = words * (words + 1) / 2;
+    const index_t layers = 2 * sound * 3 * width * 80 + sound * 3 * width * width + // two convolutions
+                           4 * (sound * 12 * width * width + words * 14 * width * width + sound * 2 * width * width) +
+                           words * 51865 * width;
+    CHECK(multiply_adds(g.view()) == 2 * (layers + 4 * 2 * width * (sound * sound + seen + words * sound)));
 }

@@ -2,6 +2,7 @@
 // Operators that are written as loop nests: gradients against differences, values against the library's operators that
 // are written by hand, what follows from a body, and what is refused.
 #include "op/nests.hpp"
+#include "examples/zoo/whisper.hpp"
 #include "op/differences.hpp"
 
 #include <doctest/doctest.h>
@@ -120,6 +121,16 @@ TEST_CASE("RMS norm, rotary positions and bilinear products follow their formula
                       }
                       return x[i] / std::sqrt(squares / 7 + 1e-5) * op.value[1].numbers[i % 7];
                   });
+    check_formula(
+        {"head_rms_norm", ts::head_rms_norm<ts::heads<3>, ts::epsilon<0.25>>::attributes, {ts::make_shape(2, 2, 12)}},
+        [](const op_instance& op, std::size_t i) {
+            const numbers& x = op.value[0].numbers;
+            double squares = 0;
+            for (std::size_t c = i / 4 * 4; c < i / 4 * 4 + 4; ++c) {
+                squares += x[c] * x[c];
+            }
+            return x[i] / std::sqrt(squares / 4 + 0.25) * op.value[1].numbers[i % 4];
+        });
     check_formula({"rotary",
                    ts::attributes_of(ts::op_kind::rotary, ts::op::rotary_attributes{.heads = 3}),
                    {ts::make_shape(2, 5, 12)}},
@@ -169,6 +180,17 @@ TEST_CASE("RMS norm, rotary positions and bilinear products follow their formula
                           }
                       }
                       return sum;
+                  });
+}
+
+TEST_CASE("Whisper's sines are those of its encoder") {
+    check_formula({"sinusoids", networks::sinusoids::attributes, {ts::make_shape(2, 5, 12)}},
+                  [](const op_instance& op, std::size_t i) {
+                      const auto position = static_cast<double>(i / 12 % 5);
+                      const std::size_t c = i % 12;
+                      const double step = std::log(10000.0) / (12.0 / 2 - 1);
+                      const double angle = position * std::exp(-step * static_cast<double>(c % 6));
+                      return op.value[0].numbers[i] + (c < 6 ? std::sin(angle) : std::cos(angle));
                   });
 }
 

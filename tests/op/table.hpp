@@ -236,6 +236,7 @@ inline const std::vector<op_case>& op_table() {
         {"rms_norm of sequences",
          ts::attributes_of(op_kind::rms_norm, ts::op::rms_norm_attributes{.epsilon = 0.01}),
          {make_shape(4, 3, 6)}},
+        {"head_rms_norm", ts::head_rms_norm<ts::heads<3>, ts::epsilon<0.01>>::attributes, {make_shape(2, 3, 12)}},
         {"instance_norm", {.kind = op_kind::instance_norm}, {make_shape(3, 4, 3, 2)}},
         {"image_layer_norm", {.kind = op_kind::image_layer_norm}, {make_shape(3, 2, 3, 4)}},
         {"pixel_norm", {.kind = op_kind::pixel_norm}, {make_shape(3, 5, 2, 3)}},

@@ -115,6 +115,7 @@ struct small_network {
     float rate;
     bool smooth = false;
     bool repetitive = false; ///< has only kinds of blocks that others have, or many of them: left to longer runs
+    int strategies = 1;      ///< the least that a run takes
 };
 
 inline constexpr small_network small_networks[] = {
@@ -149,6 +150,14 @@ inline constexpr small_network small_networks[] = {
     {"padded_gru", 1, 0, 4, 0.2F},
     {"two_towers", 16, 0, 6, 0.05F},
     {"contrastive_towers", 16, 0, 6, 2e-4F},
+    {"llama3_1_8b", 1, 0, 3, 0.05F, false, false, 3},
+    {"mistral_7b", 1, 0, 3, 0.05F, false, false, 3},
+    {"qwen3_0_6b", 1, 0, 3, 0.05F, false, false, 3},
+    {"qwen3_8b", 1, 0, 3, 0.05F, false, true},
+    {"gemma_2b", 1, 0, 3, 0.05F, false, false, 3},
+    {"gemma2_2b", 1, 0, 3, 0.05F, false, false, 3},
+    {"whisper_tiny", 1, 0, 3, 0.05F, false, false, 3},
+    {"deepseek_v3", 1, 0, 3, 0.05F, false, false, 3},
 };
 
 inline sweep_case make_small(const small_network& n) {

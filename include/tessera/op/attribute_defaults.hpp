@@ -59,6 +59,7 @@ inline constexpr attribute_defaults library_attribute_defaults[] = {
     {layer_norm<>::attributes},
     {group_norm<1>::attributes, {"groups"}},
     {rms_norm<>::attributes},
+    {head_rms_norm<>::attributes},
     {instance_norm<>::attributes},
     {image_layer_norm<>::attributes},
     {pixel_norm<>::attributes},

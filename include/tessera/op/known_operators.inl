@@ -35,6 +35,7 @@ TESSERA_INLINE std::vector<known_operator> known_operators(const std::vector<con
                                     known<choice_bias_loss<>>("choice_bias_loss<>"),
                                     known<chosen_gates>("chosen_gates"),
                                     known<l2_normalize>("l2_normalize"),
+                                    known<head_rms_norm<>>("head_rms_norm<>"),
                                     known<length_mask<1>>("length_mask<1>")}) {
         all.push_back(k);
     }

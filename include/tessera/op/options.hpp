@@ -108,6 +108,14 @@ struct heads {
     requires requires(Own& own) { own.heads; }
     static constexpr void apply(Own& own) { own.heads = Count; }
 };
+/// Of normalizations: what is added to a variance or a mean of squares; 1e-5 unless said otherwise.
+template <number Added>
+struct epsilon {
+    static_assert(Added.value() > 0, "tessera: the epsilon of a normalization is above 0");
+    template <class Own>
+    requires requires(Own& own) { own.epsilon; }
+    static constexpr void apply(Own& own) { own.epsilon = Added.value(); }
+};
 /// matmul: rows and columns of the first or second input change places.
 struct transpose_first {
     template <class Own>

@@ -26,6 +26,18 @@ public:
 
     bool ordered(int earlier, int later) const;
 
+    /// Tasks that came by so far, as far as one number says which: those of one list, up to a count.
+    struct past {
+        int list = -1;        ///< -1: there are none
+        int count = 0;        ///< of the list's tasks, with all of these among them
+        bool several = false; ///< they are in several lists, or queued
+    };
+    void add(past& to, int t) const;
+    /// True where require() of each of them would change nothing.
+    bool knows(int t, const past& all) const {
+        return !all.several && (all.list < 0 || before_[to_size(t) * lists_ + to_size(all.list)] >= all.count);
+    }
+
 private:
     std::size_t list_of(int t) const;
     int* row(int t) { return before_.data() + to_size(t) * lists_; }

@@ -59,6 +59,13 @@ TESSERA_INLINE bool clocks::ordered(int earlier, int later) const {
     return before_[to_size(later) * lists_ + l] > p_.tasks[to_size(earlier)].position;
 }
 
+TESSERA_INLINE void clocks::add(past& to, int t) const {
+    const int l = static_cast<int>(list_of(t));
+    to.several = to.several || p_.is_queued(t) || (to.list >= 0 && to.list != l);
+    to.list = l;
+    to.count = std::max(to.count, p_.tasks[to_size(t)].position + 1);
+}
+
 TESSERA_INLINE std::size_t clocks::list_of(int t) const { return to_size(p_.list_of(p_.tasks[to_size(t)])); }
 
 TESSERA_INLINE std::vector<std::vector<int>> sharing(const plan& p) {
@@ -111,6 +118,7 @@ TESSERA_INLINE void set_waits(plan& p) {
     detail::clocks clock(p);
     const std::size_t n = p.tiles.size();
     std::vector<std::vector<std::pair<int, access>>> history(n);
+    std::vector<detail::clocks::past> pasts(n); // the same in short: most neighbours are long over
     const std::vector<std::vector<int>> neighbours = detail::sharing(p);
     std::vector<access> own;
     detail::computed_so_far computed(p.devices);
@@ -125,6 +133,9 @@ TESSERA_INLINE void set_waits(plan& p) {
             const bool shared = p.streams > 1 || p.tasks[to_size(i)].params().message >= 0;
             if (a.write && (past.empty() || shared)) { // another list's task may write the rest
                 for (int b : neighbours[to_size(a.tile)]) {
+                    if (clock.knows(i, pasts[to_size(b)])) {
+                        continue;
+                    }
                     const auto& other = history[to_size(b)];
                     for (std::size_t k = other.size(); k-- > 0;) {
                         clock.require(i, other[k].first);
@@ -139,6 +150,7 @@ TESSERA_INLINE void set_waits(plan& p) {
         }
         for (const access& a : own) {
             history[to_size(a.tile)].push_back({i, a});
+            clock.add(pasts[to_size(a.tile)], i);
         }
     }
 }

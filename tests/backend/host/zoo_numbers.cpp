@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small versions of the networks in examples/zoo train on the host, under random strategies as they do on one device.
-// Each gets as many strategies as TESSERA_STRATEGIES says, or one; benchmarks/same_numbers/zoo.cpp runs more.
+// Each gets as many strategies as TESSERA_STRATEGIES says, or one, or a few; benchmarks/same_numbers/zoo.cpp runs more.
 #include "support/small_zoo.hpp"
 
 #include "tessera/backend/host/backend.hpp"
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 namespace {
 
@@ -26,7 +28,8 @@ TEST_CASE("small networks of the zoo train, with the numbers of one device") {
             continue;
         }
         const sweep_case c = make_small(n);
-        const zoo_result r = train_small(c, strategies, number_of_network, n.smooth, seen, make);
+        const zoo_result r =
+            train_small(c, std::max(strategies, n.strategies), number_of_network, n.smooth, seen, make);
         CAPTURE(c.name);
         CAPTURE(r.worst);
         CHECK(r.failure == "");

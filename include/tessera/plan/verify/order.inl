@@ -225,6 +225,7 @@ TESSERA_INLINE bool verifier::arena() {
         return std::any_of(touches.begin(), touches.end(),
                            [this](const auto& x) { return queued_[to_size(x.first)] >= 0; });
     });
+    note_spans();
     std::vector<int> tiles; // by device and arena, then by place
     for (std::size_t a = 0; a < p_.tiles.size(); ++a) {
         const bool kept = is_persistent(p_.tiles[a].kind); // also what this plan does not touch
@@ -279,9 +280,26 @@ TESSERA_INLINE bool verifier::has_place(const tile& x) const {
     return x.offset % arena_alignment == 0 && x.offset <= all && x.bytes <= all - x.offset;
 }
 
+TESSERA_INLINE void verifier::note_spans() {
+    spans_.assign(p_.tiles.size(), {});
+    for (std::size_t tile = 0; tile < history_.size(); ++tile) {
+        span& x = spans_[tile];
+        for (const auto& [t, a] : history_[tile]) {
+            const task& one = p_.tasks[to_size(t)];
+            x.is_known = (x.first < 0 || (x.is_known && p_.list_of(one) == p_.list_of(p_.tasks[to_size(x.first)]))) &&
+                         queued_[to_size(t)] < 0;
+            x.first = x.first < 0 || one.position < p_.tasks[to_size(x.first)].position ? t : x.first;
+            x.last = x.last < 0 || one.position > p_.tasks[to_size(x.last)].position ? t : x.last;
+        }
+    }
+}
+
 TESSERA_INLINE bool verifier::all_before(std::size_t a, std::size_t b) const {
     if (p_.tiles[a].keep) {
         return false;
+    }
+    if (spans_[a].is_known && spans_[b].is_known) { // what follows in a list knows what its tasks before know
+        return before(spans_[a].last, spans_[b].first);
     }
     for (const auto& [ta, xa] : history_[a]) {
         for (const auto& [tb, xb] : history_[b]) {

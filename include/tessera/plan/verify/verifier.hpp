@@ -269,6 +269,7 @@ private:
     const task* first_user_of(std::size_t tile) const;
     bool has_place(const tile& x) const;
     bool all_before(std::size_t a, std::size_t b) const;
+    void note_spans();
 
     // ---- what is wanted is made: verify/results.inl -----------------------------------------------------------------
 
@@ -313,6 +314,13 @@ private:
                 ///< it ends)
     std::size_t words_ = 0; ///< of each such set
     std::vector<std::vector<std::pair<int, access>>> history_;
+    /// The first and the last task that touches a tile, where all that do are in one list and in no queue.
+    struct span {
+        int first = -1;
+        int last = -1;
+        bool is_known = false;
+    };
+    std::vector<span> spans_; ///< by tile
 };
 
 } // namespace detail
