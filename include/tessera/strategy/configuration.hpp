@@ -26,6 +26,9 @@ struct configuration {
     bool reduces = false; ///< splits of coupled loops are meant, with the reductions inside the operator that they cost
     int stage = 0;        ///< pipeline stage
     bool recompute = false; ///< its results are made again for backward in place of being kept; says nothing of a loss
+    /// Attention with the positions of queries split: keys and values, in pieces as the positions are, go from device to
+    /// device, and no device has all of them (Liu et al. 2023, "Ring attention", arXiv 2310.01889).
+    bool ring = false;
 
     constexpr int boxes() const {
         int n = 1;
@@ -51,6 +54,7 @@ struct configuration {
         see("reduces", &c::reduces, {.permits = true});
         see("stage", &c::stage, {});
         see("recompute", &c::recompute, {});
+        see("ring", &c::ring, {});
     }
 };
 
