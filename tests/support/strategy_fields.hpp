@@ -120,6 +120,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"configuration", "reduces", [](s_t& s) { s.ops[0].reduces = true; }},
         {"configuration", "stage", [](s_t& s) { s.ops[0].stage = 1; }},
         {"configuration", "recompute", [](s_t& s) { s.ops[0].recompute = true; }},
+        {"configuration", "ring", [](s_t& s) { s.ops[0].ring = true; }},
 
         {"pipeline_schedule", "stages", [](s_t& s) { s.schedule.stages += 1; }},
         {"pipeline_schedule", "micro_batches", [](s_t& s) { s.schedule.micro_batches += 1; }},

@@ -5,7 +5,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/lower/forward.hpp"
+#include "tessera/plan/lower/placement.hpp"
 
 namespace tessera::lowering {
 

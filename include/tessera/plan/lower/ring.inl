@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/plan/lower/forward.hpp"
 #include "tessera/plan/lower/ring.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/plan/lower/backward.hpp"
 #include "tessera/plan/lower/ring.hpp"
 
 namespace tessera::lowering {

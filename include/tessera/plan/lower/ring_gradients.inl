@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/plan/lower/backward.hpp"
 #include "tessera/plan/lower/ring_gradients.hpp"
 
 #include <algorithm>

@@ -129,7 +129,8 @@ inline constexpr search_record megatron_record{
     .is_start = true,
 };
 inline constexpr option_row sequence_devices_option{
-    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads", 0, 0, 16384};
+    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads, or in a ring all", 0, 0,
+    16384};
 inline constexpr search_record megatron_sp_record{
     .name = "megatron-sp",
     .title = "Megatron with sequence parallelism",
@@ -146,14 +147,12 @@ inline constexpr search_record ulysses_record{
     .options = {sequence_devices_option},
     .applies = detail::has_nodes,
 };
-inline constexpr option_row ring_devices_option{
-    "sequence-devices", "that share a sequence; 0: as many of a node as there are positions for", 0, 0, 16384};
 inline constexpr search_record ring_record{
     .name = "ring",
     .title = "Ring attention",
     .about = "everything by positions, keys and values of attention round a ring",
     .run = detail::on_groups<sequence_sharing::ring>,
-    .options = {ring_devices_option},
+    .options = {sequence_devices_option},
     .applies = detail::has_nodes,
 };
 inline constexpr search_record zigzag_record{
@@ -161,7 +160,7 @@ inline constexpr search_record zigzag_record{
     .title = "Ring attention of zigzag pieces",
     .about = "the same, of a piece from either end of the sequence on each device: what a causal mask asks for",
     .run = detail::on_groups<sequence_sharing::zigzag>,
-    .options = {ring_devices_option},
+    .options = {sequence_devices_option},
     .applies = detail::has_nodes,
 };
 inline constexpr search_record operator_placement_record{

@@ -307,20 +307,19 @@ strategy megatron_sp(const graph_view& g, int groups, int share);
 strategy ulysses(const graph_view& g, int groups, int share);
 
 /// Ring attention (Liu et al. 2023, arXiv 2310.01889): everything by positions, with whole parameters on every device,
-/// and the keys and values of attention round a ring: a device has those of two devices' positions at a time, never
-/// all. Of the b s h / t numbers of keys that a device has, and of as many values, each goes on t - 1 times: all t
-/// devices of a group together 2 (t - 1) / t b s h t forward, with G of H heads of keys G / H of that; backward they go
-/// round once more, and their gradients with them, twice as many. What nobody sees, under a causal mask or outside of a
-/// window, is neither sent nor computed. More devices may share a sequence than it has heads.
+/// and the keys and values of attention round a ring: a device holds its own piece of them, the one that it computes with
+/// and the next, never all. Of N samples of T positions with keys and values of G heads of width W, forward each of t
+/// devices sends 2 (t - 1) / t N T G W numbers; backward keys and values go round once more, and as many numbers of
+/// their gradients. What a mask or a window hides from all queries of a device is neither sent to it nor computed: of a
+/// causal mask half remains, of all devices together. More devices may share a sequence than it has heads.
 ///
 /// Throws tessera::error where there are more devices in a group than positions.
 strategy ring_attention(const graph_view& g, int groups, int share);
 
-/// The same under a causal mask, where the first positions of a sequence have less to do than its last ones: positions
-/// in 2 t pieces, of which device i has i and 2 t - 1 - i (Brandon et al. 2023, "Striped attention", arXiv 2311.09431,
-/// balance by stripes; zigzag is that of Llama 3, Grattafiori et al. 2024, section 3.3.2). In every step every device
-/// has two pairs of pieces to compute; the first pieces of keys go to all devices, of the last ones device i's to those
-/// before it alone: three quarters of what a ring without a mask sends.
+/// The same with positions in 2 t pieces, of which device i has i and 2 t - 1 - i, as Llama 3 has them (Grattafiori et al.
+/// 2024, arXiv 2407.21783, section 3.3.2): under a causal mask every device has as much to compute in every step. There
+/// the first t pieces of keys go to all devices, of the others device i's to the i before it: 3/4 of what is sent
+/// without a mask.
 ///
 /// Throws tessera::error where there are not as many positions as pieces.
 strategy zigzag_attention(const graph_view& g, int groups, int share);
