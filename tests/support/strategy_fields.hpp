@@ -32,8 +32,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::configuration s;
-        const auto& [a, b, c, d, e, f, g, h, i, j, k] = s;
-        n["configuration"] = count(a, b, c, d, e, f, g, h, i, j, k);
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = s;
+        n["configuration"] = count(a, b, c, d, e, f, g, h, i, j, k, l);
     }
     {
         const ts::pipeline_schedule s;
