@@ -9,6 +9,7 @@
 #include "tessera/machine/presets.hpp"
 #include "tessera/schedule/gradients.hpp"
 #include "tessera/schedule/stale_gradients.hpp"
+#include "tessera/search/by_hand/sequence_parallel.hpp"
 #include "tessera/search/by_hand/side_by_side.hpp"
 #include "tessera/search/explain/print.hpp"
 
@@ -175,6 +176,7 @@ namespace {
 
 /// Changed alone these contradict the other fields, so that no file with them can be read.
 const std::set<std::string> contradictions{"configuration::partial",
+                                           "configuration::ring",
                                            "configuration::stage",
                                            "gradient_slice::parameter",
                                            "gradient_slice::slice",
@@ -248,6 +250,17 @@ TEST_CASE("strategy fields: a strategy file brings each back, or refuses a strat
         }
     }
     CHECK(refused == contradictions);
+}
+
+TEST_CASE("strategy fields: a strategy file brings rings back") {
+    const ts::graph network = ts::describe<test_networks::transformer::network>(2);
+    const ts::graph_view g = network.view();
+    for (const auto how : {search::sequence_sharing::ring, search::sequence_sharing::zigzag}) {
+        const ts::strategy s = search::share_sequences(g, how, 1, 3);
+        const std::string text = ts::io::to_text(ts::io::to_json(g, s, 3));
+        CHECK(text.find("\"ring\": true") != std::string::npos);
+        CHECK(ts::is_same(ts::io::strategy_from_text(g, text).value, s));
+    }
 }
 
 TEST_CASE("strategy fields: a strategy file brings late gradients back") {

@@ -35,8 +35,8 @@ std::vector<ts::index_t> meaning(const ts::strategy& s, int op) {
         }
         all.push_back(c.cuts[l] >= 0 && c.degree[l] > 1 ? 1 : 0);
     }
-    for (const int x :
-         {c.partial, c.replicate, c.stage, int{c.uneven}, int{c.reduces}, int{c.recompute}, int{c.devices >= 0}}) {
+    for (const int x : {c.partial, c.replicate, c.stage, int{c.uneven}, int{c.reduces}, int{c.recompute}, int{c.ring},
+                        int{c.devices >= 0}}) {
         all.push_back(x);
     }
     for (int i = 0; i < c.shards(); ++i) {

@@ -32,8 +32,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::configuration s;
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = s;
-        n["configuration"] = count(a, b, c, d, e, f, g, h, i, j, k, l);
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = s;
+        n["configuration"] = count(a, b, c, d, e, f, g, h, i, j, k, l, m);
     }
     {
         const ts::pipeline_schedule s;
@@ -121,6 +121,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"configuration", "stage", [](s_t& s) { s.ops[0].stage = 1; }},
         {"configuration", "recompute", [](s_t& s) { s.ops[0].recompute = true; }},
         {"configuration", "offload", [](s_t& s) { s.ops[0].offload = true; }},
+        {"configuration", "ring", [](s_t& s) { s.ops[0].ring = true; }},
 
         {"pipeline_schedule", "stages", [](s_t& s) { s.schedule.stages += 1; }},
         {"pipeline_schedule", "micro_batches", [](s_t& s) { s.schedule.micro_batches += 1; }},

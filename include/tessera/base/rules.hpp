@@ -99,6 +99,9 @@ inline constexpr bool never = false;
     rule(partial_degrees_differ, "a layer that passes a partial tensor on must have as many parts as the tensor") \
     rule(more_devices_than_heads, "there are more devices that share a sequence than heads of attention, which each takes some of; let as many share it as there are heads, or fewer") \
     rule(devices_do_not_divide_heads, "devices that share a sequence take as many heads of attention each; their number must divide the heads") \
+    rule(ring_without_keys, "only what has keys and values, attention, lets them go round a ring") \
+    rule(ring_of_divided_keys, "keys that go round a ring are divided by it as the positions of queries are; leave key_position whole, and shards without replicas") \
+    rule(ring_longer_than_keys, "a ring has as many pieces of keys as shards of positions, each with a key at least") \
     rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \
     rule(gradient_counted_twice, "the gradient is summed over more shards than contribute to it; replicas hold the same gradient") \
     rule(loss_is_recomputed, "backward begins with a loss, which has just been computed; it is not computed again, so leave it out") \

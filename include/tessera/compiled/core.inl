@@ -56,6 +56,8 @@
 #include "tessera/plan/lower/plan_writer.inl"
 #include "tessera/plan/lower/redistribution.inl"
 #include "tessera/plan/lower/results.inl"
+#include "tessera/plan/lower/ring.inl"
+#include "tessera/plan/lower/ring_gradients.inl"
 #include "tessera/plan/lower/sharded.inl"
 #include "tessera/plan/lower/stages.inl"
 #include "tessera/plan/lower/statistics.inl"

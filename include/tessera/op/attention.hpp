@@ -217,7 +217,7 @@ inline constexpr op_record attention_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_attention(a.as<attention_attributes>(), x, false); },
     .inputs = 3,
-    .facts = {.work = work_kind::matrix_product},
+    .facts = {.work = work_kind::matrix_product, .merges = true},
     .own = list_of<attention_attributes>(),
 };
 
@@ -228,7 +228,7 @@ inline constexpr op_record padded_attention_record{
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_attention(a.as<attention_attributes>(), x, true); },
     .inputs = 4,
-    .facts = {.work = work_kind::matrix_product},
+    .facts = {.work = work_kind::matrix_product, .merges = true},
     .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 3 ? x[1][1] + 1 : index_t{0}; },
     .own = list_of<attention_attributes>(),
 };

@@ -121,6 +121,9 @@ struct op_facts {
         false; ///< its output is its input by another name: the same elements in the same order, in the same memory
     bool passes_gradient = false; ///< the gradient of each input is that of the output: nothing is computed backward
     bool loss = false;            ///< its output adds to what is minimized, and nothing reads it
+    /// What it makes of some keys can be merged with what it has made of others: they may come round a ring, see
+    /// configuration::ring.
+    bool merges = false;
 };
 
 /// Of pairs of points of two loops, those that count: first <= column - row <= last. Others, such as what a causal mask

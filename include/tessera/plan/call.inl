@@ -17,6 +17,7 @@ TESSERA_INLINE compute_call call_of(const plan& p, const task& t, const graph_vi
     c.last_nest = t.compute().last_nest;
     c.emits = t.compute().emits;
     c.first_part = t.compute().first_part;
+    c.continues = t.compute().turn > 0;
     c.loss_scale = p.loss_scale * c.attributes.weight / loss_divisor(c.attributes, g.output_of(t.op).extents);
     const index_t samples = g.output_of(t.op).extents[0];          // over which statistics are taken
     const bool all = p.joint_statistics || t.what == pass::update; // running statistics follow the whole batch's

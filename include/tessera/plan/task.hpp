@@ -192,6 +192,10 @@ struct compute_fields {
     bool activates = false; ///< it does the work of such a task
     int workspace = -1;     ///< tile that forward leaves to backward beside its output, or -1
 
+    /// Forward of a piece of the keys that go round a ring: how many pieces have come before it. Behind the first it
+    /// merges what it makes with what the tiles that it writes hold. -1: of all that a shard has.
+    int turn = -1;
+
     friend bool operator==(const compute_fields&, const compute_fields&) = default;
 
     template <class See>
@@ -209,6 +213,7 @@ struct compute_fields {
         see("fused", &compute_fields::fused, plan_field{});
         see("activates", &compute_fields::activates, plan_field{});
         see("workspace", &compute_fields::workspace, plan_field{.tiles = true, .none = true});
+        see("turn", &compute_fields::turn, plan_field{});
     }
 };
 

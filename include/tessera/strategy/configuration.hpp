@@ -28,6 +28,9 @@ struct configuration {
     bool recompute = false; ///< its results are made again for backward in place of being kept; says nothing of a loss
     /// Its output waits for backward in the host's memory; says nothing of a loss, of a view, or where it recomputes.
     bool offload = false;
+    /// Attention with the positions of queries split: keys and values, in pieces as the positions are, go from device to
+    /// device, and no device has all of them (Liu et al. 2023, "Ring attention", arXiv 2310.01889).
+    bool ring = false;
 
     constexpr int boxes() const {
         int n = 1;
@@ -54,6 +57,7 @@ struct configuration {
         see("stage", &c::stage, {});
         see("recompute", &c::recompute, {});
         see("offload", &c::offload, {});
+        see("ring", &c::ring, {});
     }
 };
 

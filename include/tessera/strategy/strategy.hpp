@@ -119,6 +119,27 @@ constexpr problem check_degrees(const configuration& c, const strategy_view& s, 
     return {};
 }
 
+/// Keys and values of what goes round a ring are whole but for it, and there are enough of them.
+constexpr problem check_ring(const configuration& c, const description& d, int op) {
+    if (!c.ring) {
+        return {};
+    }
+    const int queries = d.find_loop(loop_name::position);
+    const int keys = d.find_loop(loop_name::key_position);
+    if (!d.facts.merges || queries < 0 || keys < 0) {
+        return broken(rule::ring_without_keys, op, -1, 0, 1);
+    }
+    if (c.degree[keys] > 1 || c.replicate > 1) {
+        return broken(rule::ring_of_divided_keys, op, static_cast<int>(loop_name::key_position),
+                      c.degree[keys] > 1 ? c.degree[keys] : c.replicate, 1);
+    }
+    if (c.degree[queries] > d.loops[keys].extent) {
+        return broken(rule::ring_longer_than_keys, op, static_cast<int>(loop_name::key_position), d.loops[keys].extent,
+                      c.degree[queries]);
+    }
+    return {};
+}
+
 /// Shards of a configuration of legal degrees: past every machine's devices it stops counting instead of overflowing.
 constexpr index_t count_shards(const configuration& c) {
     constexpr index_t enough = index_t{1} << 31;
@@ -186,6 +207,9 @@ constexpr problem check_configuration(const graph_view& g, const strategy_view& 
     const configuration& c = s.ops[op];
     const description d = g.describe(op);
     if (const problem p = detail::check_degrees(c, s, d, op)) {
+        return p;
+    }
+    if (const problem p = detail::check_ring(c, d, op)) {
         return p;
     }
     if (c.partial > 1) {

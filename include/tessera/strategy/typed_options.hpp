@@ -106,6 +106,11 @@ struct with_reduction {
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::option_state& s) { s.c.reduces = true; }
 };
+/// Attention, split by positions: keys and values go round its devices in pieces, see configuration::ring.
+struct ring {
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::option_state& s) { s.c.ring = true; }
+};
 /// The pipeline stage of the layer, counted from 0. What says no device runs on the first one of its stage.
 template <int Number>
 struct stage {

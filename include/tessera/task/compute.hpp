@@ -74,6 +74,8 @@ struct compute_call {
     interval ranges[max_loops];
     bool first_part =
         true; ///< first part of every split reduction: the one that adds (and gets the gradient of) additive operands
+    bool continues =
+        false; ///< forward of some keys: values that are written hold what was made of others, to merge with
     double loss_scale = 1.0; ///< weight of the loss / elements of the global loss
     index_t samples =
         0; ///< that statistics over samples are taken over (a micro-batch's, a shard's); 0: all of the operands'

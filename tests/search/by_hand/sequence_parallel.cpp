@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megatron's sequence parallelism and Ulysses: what moves in a block is what the papers count and nothing else, what
+// Megatron's sequence parallelism, Ulysses and rings: what moves in a block is what the papers count and nothing else, what
 // norms, dropout and residuals keep is a share, and types, values and searches by name are one strategy.
 #include "tessera/search/by_hand/sequence_parallel.hpp"
 
@@ -328,6 +328,60 @@ TEST_CASE("shared sequences as types are those of values") {
     check_type<ts::ulysses<small_gpt, batch, 8>>(g, search::ulysses(g, 1, 8));
     check_type<ts::ulysses<small_gpt, batch, 2, 2>>(g, search::ulysses(g, 2, 2));
     static_assert(ts::ulysses<small_gpt, batch, 2, 2>::devices == 4);
+}
+
+TEST_CASE("rings as types are those of values, and by name") {
+    const ts::graph network = described<small_gpt>();
+    const ts::graph_view g = network.view();
+    check_type<ts::ring_attention<small_gpt, batch, 4>>(g, search::ring_attention(g, 1, 4));
+    check_type<ts::ring_attention<small_gpt, batch, 3, 2>>(g, search::ring_attention(g, 2, 3)); // of 8 heads
+    check_type<ts::zigzag_attention<small_gpt, batch, 8>>(g, search::zigzag_attention(g, 1, 8));
+    check_type<ts::zigzag_attention<small_gpt, batch, 2, 2>>(g, search::zigzag_attention(g, 2, 2));
+    const auto found = [&](const search::search_record& r, const ts::device_graph& m, double share) {
+        search::search_options o;
+        o.values.set("sequence-devices", share);
+        return r.run(g, ts::cluster(m), o).best;
+    };
+    const ts::device_graph two = ts::machines::p100_nodes(2, 3);
+    CHECK(found(search::ring_record, two, 0) == search::ring_attention(g, 2, 3));
+    CHECK(found(search::zigzag_record, two, 6) == search::zigzag_attention(g, 1, 6));
+    CHECK(message_of([&] {
+              (void)found(search::zigzag_record, ts::machines::p100_nodes(1, 16), 16);
+          }).find(to_text(ts::rule::degree_exceeds_extent)) != std::string::npos);
+    // Every operator with positions has piece i of each group on device i, or from either end.
+    const ts::strategy zigzag = search::zigzag_attention(g, 2, 3);
+    for (int op = 0; op < g.op_count; ++op) {
+        const ts::configuration& c = zigzag.ops[ts::to_size(op)];
+        const ts::description d = g.describe(op);
+        const int l = d.find_loop(ts::loop_name::position);
+        CHECK(c.ring == (g.ops[op].attributes.kind == ts::op_kind::attention));
+        for (int i = 0; i < c.shards() && l >= 0; ++i) {
+            const ts::shard s = ts::shard_at(c, zigzag.pool.data(), d, i);
+            const int n = d.find_loop(ts::loop_name::sample);
+            const int group = n < 0 ? 0 : s.index[n];
+            CHECK(s.device == 3 * group + (s.index[l] < 3 ? s.index[l] : 5 - s.index[l]));
+        }
+    }
+}
+
+TEST_CASE("rings: the zoo's networks keep the rules, and their plans are sound") {
+    int rings = 0;
+    for (const networks::zoo_entry& e : networks::zoo_shallow()) {
+        CAPTURE(std::string(e.name));
+        const ts::graph network = e.describe(4);
+        const ts::graph_view g = network.view();
+        for (const auto how : {search::sequence_sharing::ring, search::sequence_sharing::zigzag}) {
+            const int share = search::most_that_share(g, 4, how);
+            const ts::strategy s = search::share_sequences(g, how, 2, share);
+            ts::plan p = ts::lower(g, s.view(), 2 * share);
+            CHECK_NOTHROW(ts::require(g, s.view(), 2 * share));
+            CHECK_NOTHROW(ts::finish(g, p));
+            for (const ts::task& t : p.tasks) {
+                rings += t.compute().turn > 0 ? 1 : 0;
+            }
+        }
+    }
+    CHECK(rings > 100);
 }
 
 TEST_CASE("shared sequences: devices that do not divide the heads are refused in words") {

@@ -181,6 +181,9 @@ TESSERA_INLINE void binder::rewrite_compute(task& t, const candidate& k) {
                     set_size(x);
                 }
                 writes.push_back(x);
+                if (t.compute().turn > 0) { // it adds to what is there
+                    reads.push_back(x);
+                }
             } else {
                 x = as(x, f < 0 ? format::plain : f);
                 reads.push_back(x);

@@ -99,6 +99,10 @@ TESSERA_INLINE void builder::view_lines(int op) {
 TESSERA_INLINE void builder::compute_lines(int op) {
     const description& d = in_.desc(op);
     const std::vector<int>& all = tables_.computes[to_size(op)];
+    if (!all.empty() && plan_.tasks[to_size(all[0])].compute().turn >= 0) {
+        refuse(op, "its keys go round a ring");
+        return;
+    }
     if (!all.empty() && plan_.tasks[to_size(all[0])].compute().last_nest + 1 == d.nests.size() &&
         plan_.tasks[to_size(all[0])].compute().first_nest == 0) {
         std::vector<int> counts(to_size(out_.ranks), 0);

@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/backward.hpp"
+#include "tessera/plan/lower/ring_gradients.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -266,7 +267,8 @@ TESSERA_INLINE void backward_nests(const lowering_input& in, network_places& net
     }
     if (inputs != 0 && part != backward_part::weight) {
         const pass what = in.g.ops[op].parameters.empty() ? pass::backward : pass::backward_input;
-        backward_nest(in, net, m, out, op, k, inputs, what);
+        goes_round(in, op) ? backward_round(in, net, m, out, op, k, inputs, what)
+                           : backward_nest(in, net, m, out, op, k, inputs, what);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/plan/lower/forward.hpp"
+#include "tessera/plan/lower/ring.hpp"
 
 namespace tessera::lowering {
 
@@ -146,6 +147,8 @@ TESSERA_INLINE void forward(const lowering_input& in, network_places& net, micro
     const int nests = in.desc(op).nests.size();
     if (in.desc(op).has_running_state() && (!in.for_training() || in.is_joint(op))) { // with statistics that are there
         forward_nests(in, net, m, out, op, nests - 1, nests - 1, what);
+    } else if (goes_round(in, op)) {
+        forward_round(in, net, m, out, op, what);
     } else if (fuses(in, op)) {
         forward_nests(in, net, m, out, op, 0, nests - 1, what);
     } else {

@@ -194,6 +194,9 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
             continue;
         }
         writes.push_back(t.compute().value[o]);
+        if (t.compute().turn > 0) { // it adds to what is there
+            reads.push_back(t.compute().value[o]);
+        }
         const bool is_output = d.operands[o].kind == operand_kind::output;
         const tile& x = p_.tiles[to_size(t.compute().value[o])];
         const box region = tessera::region(d, o, t.compute().ranges);
@@ -209,6 +212,10 @@ TESSERA_INLINE bool verifier::values_are_sound(const task& t) {
                 return refuse(&t, "a computation goes on with a part of what other shards add to");
             }
         }
+    }
+    if (t.compute().turn >= 0 &&
+        (!d.facts.merges || read == 0 || t.compute().first_nest != 0 || t.compute().last_nest + 1 != d.nests.size())) {
+        return refuse(&t, "a computation takes a turn in a ring whose results cannot be merged");
     }
     int part = -1;
     if (!part_read(t, part)) {
@@ -278,7 +285,7 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
             return false;
         }
     }
-    return t.compute().running < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
+    return t.compute().running < 0 && t.compute().turn < 0 && lists_are(t, reads, writes) ? true : refuse_lists(t);
 }
 
 TESSERA_INLINE bool verifier::gradient_read_is(const task& t, int o) {

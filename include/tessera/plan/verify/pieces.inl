@@ -92,7 +92,8 @@ TESSERA_INLINE void verifier::collect_pieces() {
         for (int o = 0; o < max_operands && t.kind() == task_kind::compute && t.what != pass::update; ++o) {
             const bool emitted = has(t.compute().emits, o) && t.compute().gradient[o] >= 0;
             const int x = is_backward(t.what) ? (emitted ? t.compute().gradient[o] : -1) : t.compute().value[o];
-            const bool writes = x >= 0 && (is_backward(t.what) || is_written(t, o));
+            const bool writes = x >= 0 && t.compute().turn <= 0 && // later turns add to what the first one makes
+                                (is_backward(t.what) || is_written(t, o));
             if (writes && p_.tiles[to_size(x)].kind != tile_kind::parameter_gradient) {
                 pieces_.push_back(
                     {piece_key(p_.tiles[to_size(x)]), x, source_of(t, o), is_backward(t.what) ? t.op : -1, o});
@@ -158,7 +159,7 @@ TESSERA_INLINE std::uint64_t verifier::source_of(const task& t, int o) const {
     cell c;
     const description& d = desc(t.op);
     for (int l = 0; l < d.loops.size(); ++l) {
-        c.at[c.axes++] = t.compute().ranges[l];
+        c.at[c.axes++] = range_in(t, l);
     }
     std::uint64_t h = c.hash();
     int part = -1;

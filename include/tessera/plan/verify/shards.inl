@@ -89,6 +89,9 @@ TESSERA_INLINE bool verifier::groups_fill(int op) {
                 ways[way].end = i;
             }
             const bool empty = samples_of(m).empty();
+            if (!turns_fill(op, ways[0]) || !turns_fill(op, ways[1])) {
+                return false;
+            }
             if (!empty && (!forward_fills(op, m, ways[0], false) || !forward_fills(op, m, ways[1], true) ||
                            !repeats_forward(op, ways[0], ways[1]) || !backward_fills(op, ways[0], ways[2]))) {
                 return false;
@@ -164,7 +167,8 @@ TESSERA_INLINE bool verifier::repeats_forward(int op, const task_range& forward,
                 const task& first = p_.tasks[to_size(own[forward.begin + (i - again.begin + j) % n])];
                 found = first.shard_number == t.shard_number && first.device == t.device &&
                         k >= first.compute().first_nest && k <= first.compute().last_nest &&
-                        cell_of(first, k) == cell_of(t, k);
+                        cell_of(first, k) == cell_of(t, k) && first.compute().turn == t.compute().turn &&
+                        (t.compute().turn < 0 || is_equal(first.compute().ranges, t.compute().ranges));
             }
             if (!found) {
                 return refuse(&t, "a shard computes again what it has not computed");
@@ -184,15 +188,76 @@ TESSERA_INLINE bool verifier::sees_nothing(const task& t) const {
     return nothing;
 }
 
-TESSERA_INLINE cell verifier::cell_of(const task& t, int k) const {
+/// `turn`: of a turn in a ring, with its own keys.
+TESSERA_INLINE cell verifier::cell_of(const task& t, int k, bool turn) const {
     const description& d = desc(t.op);
     cell c;
     for (int l = 0; l < d.loops.size(); ++l) {
         if (has(d.nests[k].loops, l)) {
-            c.at[c.axes++] = t.compute().ranges[l];
+            c.at[c.axes++] = turn ? t.compute().ranges[l] : range_in(t, l);
         }
     }
     return c;
+}
+
+/// The range of a loop: of what takes turns in a ring all keys, which it goes through piece by piece.
+TESSERA_INLINE interval verifier::range_in(const task& t, int l) const {
+    const loop& x = desc(t.op).loops[l];
+    return t.compute().turn >= 0 && x.name == loop_name::key_position ? interval{0, x.extent} : t.compute().ranges[l];
+}
+
+/// The turns of each shard in a ring go through all keys that it sees, each once, and add to one tile of each operand.
+TESSERA_INLINE bool verifier::turns_fill(int op, const task_range& range) {
+    const std::vector<int>& own = tasks_of_[to_size(op)];
+    const description& d = desc(op);
+    const int keys = d.find_loop(loop_name::key_position);
+    struct turns {
+        const task* first = nullptr;
+        index_t seen = 0;
+        std::vector<interval> keys;
+    };
+    const auto points = [&](const interval* ranges) {
+        return d.seen.row >= 0 ? points_of(d.seen, ranges) : ranges[keys].size();
+    };
+    std::vector<turns> all;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+        const task& t = p_.tasks[to_size(own[i])];
+        if (t.compute().turn < 0) {
+            continue;
+        }
+        const int made = t.compute().value[d.output()];
+        auto of = std::find_if(all.begin(), all.end(),
+                               [&](const turns& x) { return x.first->compute().value[d.output()] == made; });
+        if (of == all.end()) {
+            of = all.insert(all.end(), {&t, 0, {}});
+        }
+        bool one = t.shard_number == of->first->shard_number && t.what == of->first->what &&
+                   t.compute().turn == static_cast<int>(of->keys.size());
+        for (int l = 0; l < d.loops.size(); ++l) {
+            one = one && (l == keys || t.compute().ranges[l] == of->first->compute().ranges[l]);
+        }
+        for (const nest& n : d.nests) {
+            one = one && t.compute().value[n.write] == of->first->compute().value[n.write];
+        }
+        for (const interval& x : of->keys) {
+            one = one && intersect(x, t.compute().ranges[keys]).empty();
+        }
+        if (!one) {
+            return refuse(&t, "a turn in a ring repeats keys, comes out of order, or adds to another shard's results");
+        }
+        of->keys.push_back(t.compute().ranges[keys]);
+        of->seen += points(t.compute().ranges);
+    }
+    for (const turns& x : all) {
+        interval whole[max_loops];
+        for (int l = 0; l < d.loops.size(); ++l) {
+            whole[l] = range_in(*x.first, l);
+        }
+        if (x.seen != points(whole)) {
+            return refuse(x.first, "a shard's turns in a ring leave out keys that it sees");
+        }
+    }
+    return true;
 }
 
 /// Of how many parts a tensor is the sum, in a micro-batch of a step.
@@ -232,7 +297,7 @@ TESSERA_INLINE bool verifier::backward_fills(int op, const task_range& forward, 
         for (std::size_t i = forward.begin; i < forward.end; ++i) {
             const task& t = p_.tasks[to_size(own[i])];
             if (has(emitted(op, k, weights, t.compute().ranges), o)) {
-                wanted.push_back(cell_of(t, k).hash());
+                wanted.push_back(cell_of(t, k, !weights).hash()); // gradients of inputs come turn by turn, too
             }
         }
         for (std::size_t i = backward.begin; i < backward.end; ++i) {

@@ -169,14 +169,15 @@ TESSERA_INLINE bool verifier::is_partial_sum(const plan& p, const task& t) {
     return to.kind == tile_kind::gradient && to.summand >= 0 && t.copy().segments.size() > 1 &&
            std::all_of(t.copy().segments.begin(), t.copy().segments.end(), [&](const copy_segment& s) {
                const tile& from = p.tiles[to_size(s.source)];
-               return from.kind == to.kind && from.tensor == to.tensor && from.device == to.device &&
-                      from.region == to.region && s.region == to.region && from.summand >= 0;
+               return from.kind == to.kind && from.tensor == to.tensor && from.region == to.region &&
+                      s.region == to.region && from.summand >= 0;
            });
 }
 
-/// What adds up some parts of a gradient adds different ones, each as a shard on its device made it, and has the least
-/// of their numbers.
+/// What adds up some parts of a gradient adds different ones, each as a shard made it or as such a sum before it, and
+/// has the least of their numbers.
 TESSERA_INLINE bool verifier::note_partial_sums(const std::vector<char>& gathered) {
+    std::vector<int> noted(p_.tiles.size(), -1); // which of the sums a tile is
     for (const task& t : p_.tasks) {
         if (!is_partial_sum(p_, t)) {
             continue;
@@ -184,16 +185,22 @@ TESSERA_INLINE bool verifier::note_partial_sums(const std::vector<char>& gathere
         partial_sum sum{t.writes[0], {}};
         for (const copy_segment& s : t.copy().segments) {
             const int from = p_.tiles[to_size(s.source)].origin >= 0 ? p_.tiles[to_size(s.source)].origin : s.source;
-            if (gathered[to_size(from)] != 0) {
-                return refuse(&t, "a sum of some parts of a gradient adds what is a sum itself");
+            const int known = noted[to_size(from)];
+            if (known >= 0) {
+                const std::vector<int>& parts = partial_sums_[to_size(known)].parts;
+                sum.parts.insert(sum.parts.end(), parts.begin(), parts.end());
+            } else if (gathered[to_size(from)] != 0) {
+                return refuse(&t, "a sum of some parts of a gradient adds what is no part and no such sum before it");
+            } else {
+                sum.parts.push_back(p_.tiles[to_size(from)].summand);
             }
-            sum.parts.push_back(p_.tiles[to_size(from)].summand);
         }
         std::sort(sum.parts.begin(), sum.parts.end());
         if (std::adjacent_find(sum.parts.begin(), sum.parts.end()) != sum.parts.end() ||
             sum.parts[0] != p_.tiles[to_size(sum.tile)].summand) {
             return refuse(&t, "a sum of some parts of a gradient adds one twice, or has another number than the first");
         }
+        noted[to_size(sum.tile)] = static_cast<int>(partial_sums_.size());
         partial_sums_.push_back(std::move(sum));
     }
     std::sort(partial_sums_.begin(), partial_sums_.end(),

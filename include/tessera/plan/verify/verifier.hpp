@@ -111,7 +111,9 @@ private:
     bool forward_fills(int op, int micro_batch, const task_range& range, bool again);
     bool repeats_forward(int op, const task_range& forward, const task_range& again);
     bool backward_fills(int op, const task_range& forward, const task_range& backward);
-    cell cell_of(const task& t, int k) const;
+    cell cell_of(const task& t, int k, bool turn = false) const;
+    interval range_in(const task& t, int l) const;
+    bool turns_fill(int op, const task_range& range);
     int part_count_of(int tensor, int step, int micro_batch) const;
     bool pieces_are_apart();
     bool aliases_fill(int op);

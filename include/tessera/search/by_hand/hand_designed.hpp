@@ -55,10 +55,10 @@ search_found on_nodes(const graph_view& g, const cluster& on, const search_optio
 }
 /// How many neighbours share a sequence: as many as the option says, or as can. Throws tessera::error where they do not
 /// divide the devices.
-int group_size(const graph_view& g, const cluster& on, const search_options& o);
+int group_size(const graph_view& g, const cluster& on, const search_options& o, sequence_sharing how);
 template <sequence_sharing How>
 search_found on_groups(const graph_view& g, const cluster& on, const search_options& o) {
-    const int share = group_size(g, on, o);
+    const int share = group_size(g, on, o, How);
     return {share_sequences(g, How, on.devices() / share, share)};
 }
 inline bool has_nodes(const graph_view&, const cluster& on) { return node_grid_of(on).per_node > 1; }
@@ -129,7 +129,8 @@ inline constexpr search_record megatron_record{
     .is_start = true,
 };
 inline constexpr option_row sequence_devices_option{
-    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads", 0, 0, 16384};
+    "sequence-devices", "that share a sequence; 0: as many of a node as divide the heads, or in a ring all", 0, 0,
+    16384};
 inline constexpr search_record megatron_sp_record{
     .name = "megatron-sp",
     .title = "Megatron with sequence parallelism",
@@ -143,6 +144,22 @@ inline constexpr search_record ulysses_record{
     .title = "Ulysses",
     .about = "everything by positions, attention by heads, all-to-alls between",
     .run = detail::on_groups<sequence_sharing::ulysses>,
+    .options = {sequence_devices_option},
+    .applies = detail::has_nodes,
+};
+inline constexpr search_record ring_record{
+    .name = "ring",
+    .title = "Ring attention",
+    .about = "everything by positions, keys and values of attention round a ring",
+    .run = detail::on_groups<sequence_sharing::ring>,
+    .options = {sequence_devices_option},
+    .applies = detail::has_nodes,
+};
+inline constexpr search_record zigzag_record{
+    .name = "zigzag",
+    .title = "Ring attention of zigzag pieces",
+    .about = "the same, of a piece from either end of the sequence on each device: what a causal mask asks for",
+    .run = detail::on_groups<sequence_sharing::zigzag>,
     .options = {sequence_devices_option},
     .applies = detail::has_nodes,
 };
@@ -163,10 +180,10 @@ inline constexpr search_record central_copy_record{
 
 /// Strategies designed by hand. A new one is a record, and a row here.
 inline constexpr std::array designed_strategies{
-    &data_parallel_record,      &proportional_record,  &one_weird_trick_record,
-    &model_parallel_record,     &single_device_record, &mesh_record,
-    &megatron_record,           &megatron_sp_record,   &ulysses_record,
-    &operator_placement_record, &central_copy_record,
+    &data_parallel_record, &proportional_record, &one_weird_trick_record, &model_parallel_record,
+    &single_device_record, &mesh_record,         &megatron_record,        &megatron_sp_record,
+    &ulysses_record,       &ring_record,         &zigzag_record,          &operator_placement_record,
+    &central_copy_record,
 };
 
 /// Those from which a search may start on a machine, by their titles, data parallelism first.

@@ -77,9 +77,10 @@ TESSERA_INLINE node_grid node_grid_of(const cluster& on) {
     return {devices / per_node, per_node};
 }
 
-TESSERA_INLINE int detail::group_size(const graph_view& g, const cluster& on, const search_options& o) {
+TESSERA_INLINE int detail::group_size(const graph_view& g, const cluster& on, const search_options& o,
+                                      sequence_sharing how) {
     const auto given = o.values.as<int>(sequence_devices_option);
-    const int share = given > 0 ? given : most_that_share(g, node_grid_of(on).per_node);
+    const int share = given > 0 ? given : most_that_share(g, node_grid_of(on).per_node, how);
     if (on.devices() % share != 0) {
         throw error("tessera: " + std::to_string(share) +
                     " devices that share a sequence do not divide the machine's " + std::to_string(on.devices()) +

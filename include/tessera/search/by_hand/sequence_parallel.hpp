@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies designed by hand for networks of sequences: Megatron's sequence parallelism and Ulysses, as values and as
-// types. Groups of devices share their sequences, and each group has a share of the samples.
+// Strategies designed by hand for networks of sequences: Megatron's sequence parallelism, Ulysses and rings, as values
+// and as types. Groups of devices share their sequences, and each group has a share of the samples.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -13,7 +13,13 @@ namespace tessera::search {
 enum class sequence_sharing : std::uint8_t {
     megatron_sp, ///< products by channels and attention by heads, what lies between them by positions
     ulysses,     ///< everything by positions, attention by heads
+    ring,        ///< everything by positions, keys and values of attention round a ring
+    zigzag,      ///< the same, of twice as many pieces: device i has piece i from either end
 };
+
+constexpr bool is_ring(sequence_sharing how) {
+    return how == sequence_sharing::ring || how == sequence_sharing::zigzag;
+}
 
 namespace detail {
 
@@ -157,6 +163,19 @@ struct sequence_sharer {
         }
         return divided && share_along(op, d, channels_loop(d), has_channels);
     }
+    /// Positions and keys in `pieces`, which round a ring lie on `share` devices.
+    constexpr void by_pieces(int op, const description& d, int pieces) {
+        const int l = d.find_loop(loop_name::position);
+        if (!can_share(d, l, pieces)) {
+            all[op] = split_by(d, {{loop_name::sample, groups * share}});
+            return;
+        }
+        all[op] = share_loop(d, groups, l, pieces);
+        all[op].ring = d.facts.merges;
+        if (pieces > share) {
+            all[op].devices = 0; // of place_pieces()
+        }
+    }
     constexpr bool by_positions(int op, const description& d) {
         return share_along(op, d, d.find_loop(loop_name::position), has_any);
     }
@@ -169,13 +188,17 @@ constexpr int notes_of_sharing(int ops, int tensors) { return ops + 3 * tensors;
 constexpr void share_sequences(const graph_view& g, sequence_sharing how, int groups, int share, configuration* all,
                                int* notes) {
     sequence_sharer x{g, groups, share, all, notes, notes + g.tensor_count};
+    const int pieces = how == sequence_sharing::zigzag ? 2 * share : share;
+    for (int op = 0; op < g.op_count && is_ring(how); ++op) {
+        x.by_pieces(op, g.describe(op), pieces);
+    }
     for (int op = 0; op < g.op_count && how == sequence_sharing::ulysses; ++op) {
         const description d = g.describe(op);
         if (!x.by_heads(op, d) && !x.by_positions(op, d)) {
             all[op] = split_by(d, {{loop_name::sample, groups * share}});
         }
     }
-    if (how == sequence_sharing::ulysses) {
+    if (how == sequence_sharing::ulysses || is_ring(how)) {
         return;
     }
     x.note_what_leads();
@@ -208,17 +231,46 @@ constexpr problem check_heads(const graph_view& g, int share) {
     return {};
 }
 
+/// Numbers that a strategy has besides its configurations: devices of the pieces of every group, which zigzag places.
+constexpr int devices_of_pieces(sequence_sharing how, int groups, int share) {
+    return how == sequence_sharing::zigzag ? 2 * share * groups : 0;
+}
+constexpr void place_pieces(sequence_sharing how, int groups, int share, index_t* pool) {
+    const int pieces = 2 * share;
+    for (int i = 0; i < devices_of_pieces(how, groups, share); ++i) {
+        const int piece = i % pieces;
+        pool[i] = i / pieces * share + (piece < share ? piece : pieces - 1 - piece);
+    }
+}
+
+/// Devices that share a sequence divide the heads of all its attention; in a ring each has a piece of its positions, or
+/// two.
+constexpr problem check_sharing(const graph_view& g, sequence_sharing how, int share) {
+    const int pieces = how == sequence_sharing::zigzag ? 2 * share : share;
+    for (int op = 0; op < g.op_count && is_ring(how); ++op) {
+        const description d = g.describe(op);
+        const int l = d.find_loop(loop_name::position);
+        if (d.facts.merges && (share < 1 || pieces > d.loops[l].extent)) {
+            return tessera::detail::broken(share < 1 ? rule::degree_is_zero : rule::degree_exceeds_extent, op,
+                                           static_cast<int>(loop_name::position), pieces, d.loops[l].extent);
+        }
+    }
+    return is_ring(how) ? problem{} : check_heads(g, share);
+}
+
 template <class Net, index_t Batch, int Groups, int Share, sequence_sharing How>
 constexpr auto make_shared_sequences() {
     constexpr auto counts = tessera::detail::counts_of<Net, Batch>;
-    tessera::detail::strategy_storage<counts.ops, 0> s;
+    tessera::detail::strategy_storage<counts.ops, devices_of_pieces(How, Groups, Share < 0 ? 0 : Share)> s;
     const graph_view g = describe<Net, Batch>();
     s.count = g.op_count;
     s.numbers.sums_first = true;
-    s.refused = check_heads(g, Share);
+    s.refused = check_sharing(g, How, Share);
     if (!s.refused) {
         int notes[to_size(notes_of_sharing(counts.ops, counts.tensors))]{};
         share_sequences(g, How, Groups, Share, s.ops, notes);
+        s.pool_size = devices_of_pieces(How, Groups, Share);
+        place_pieces(How, Groups, Share, s.pool);
         s.refused = check_strategy(g, s.view(), Groups * Share);
     }
     return s;
@@ -227,7 +279,7 @@ constexpr auto make_shared_sequences() {
 } // namespace detail
 
 /// Devices of `groups` groups of `share` share sequences. Throws tessera::error where those of a group do not divide the
-/// heads.
+/// heads, or have fewer positions than pieces of a ring.
 strategy share_sequences(const graph_view& g, sequence_sharing how, int groups, int share);
 
 /// Megatron's sequence parallelism (Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2) within `groups` groups of
@@ -254,8 +306,26 @@ strategy megatron_sp(const graph_view& g, int groups, int share);
 /// Throws tessera::error where there are more devices in a group than heads, or they do not divide the heads.
 strategy ulysses(const graph_view& g, int groups, int share);
 
-/// As many devices of a node as can share a sequence: a divisor of theirs and of the heads.
-int most_that_share(const graph_view& g, int per_node);
+/// Ring attention (Liu et al. 2023, arXiv 2310.01889): everything by positions, with whole parameters on every device,
+/// and the keys and values of attention round a ring: a device holds its own piece of them, the one that it computes with
+/// and the next, never all. Of N samples of T positions with keys and values of G heads of width W, forward each of t
+/// devices sends 2 (t - 1) / t N T G W numbers; backward keys and values go round once more, and as many numbers of
+/// their gradients. What a mask or a window hides from all queries of a device is neither sent to it nor computed: of a
+/// causal mask half remains, of all devices together. More devices may share a sequence than it has heads.
+///
+/// Throws tessera::error where there are more devices in a group than positions.
+strategy ring_attention(const graph_view& g, int groups, int share);
+
+/// The same with positions in 2 t pieces, of which device i has i and 2 t - 1 - i, as Llama 3 has them (Grattafiori et al.
+/// 2024, arXiv 2407.21783, section 3.3.2): under a causal mask every device has as much to compute in every step. There
+/// the first t pieces of keys go to all devices, of the others device i's to the i before it: 3/4 of what is sent
+/// without a mask.
+///
+/// Throws tessera::error where there are not as many positions as pieces.
+strategy zigzag_attention(const graph_view& g, int groups, int share);
+
+/// As many devices of a node as can share a sequence: a divisor of theirs, and of the heads unless in a ring.
+int most_that_share(const graph_view& g, int per_node, sequence_sharing how = sequence_sharing::ulysses);
 
 /// One of these strategies as a type like strategy_of: Groups groups of Share devices.
 template <class Net, index_t Batch, int Groups, int Share, sequence_sharing How>
@@ -296,6 +366,14 @@ using megatron_sp = search::static_shared_sequences<Net, Batch, Groups, Share, s
 /// Ulysses as a type: Groups groups of Share devices, see search::ulysses().
 template <class Net, index_t Batch, int Share, int Groups = 1>
 using ulysses = search::static_shared_sequences<Net, Batch, Groups, Share, search::sequence_sharing::ulysses>;
+
+/// Ring attention as a type: Groups groups of Share devices, see search::ring_attention().
+template <class Net, index_t Batch, int Share, int Groups = 1>
+using ring_attention = search::static_shared_sequences<Net, Batch, Groups, Share, search::sequence_sharing::ring>;
+
+/// Ring attention of zigzag pieces as a type: Groups groups of Share devices, see search::zigzag_attention().
+template <class Net, index_t Batch, int Share, int Groups = 1>
+using zigzag_attention = search::static_shared_sequences<Net, Batch, Groups, Share, search::sequence_sharing::zigzag>;
 
 } // namespace tessera
 

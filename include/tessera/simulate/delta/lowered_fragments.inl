@@ -36,7 +36,7 @@ TESSERA_INLINE bool lowers_in_fragments(const lower_options& o) {
 TESSERA_INLINE bool lowers_in_fragments(const strategy& s) {
     bool staged = s.micro_batches > 1 || s.schedule.stages > 0;
     for (const configuration& c : s.ops) {
-        staged = staged || c.stage != 0 || c.recompute || c.offload;
+        staged = staged || c.stage != 0 || c.recompute || c.offload || c.ring;
     }
     return !staged && s.parameters_on < 0 && !s.overlap && !s.sums_first && s.sync.is_usual() && s.steps_per_plan == 1;
 }
@@ -47,7 +47,7 @@ TESSERA_INLINE const strategy& require_fragments(const strategy& s, const lower_
                     "from outside; lower() the whole network instead");
     }
     if (!lowers_in_fragments(s)) {
-        throw error("tessera: operators are lowered one by one without micro-batches, stages and recomputation, "
+        throw error("tessera: operators are lowered one by one without micro-batches, stages, recomputation and rings, "
                     "without communication streams, sums before sending, each gradient synchronized by itself, and "
                     "with parameters where "
                     "shards need them; lower() the whole network instead");

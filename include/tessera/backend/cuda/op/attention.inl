@@ -139,6 +139,10 @@ private:
 };
 
 TESSERA_INLINE void attention_forward(const shard_call& s) {
+    if (s.call.continues) {
+        throw error("tessera: the CUDA backend does not merge what attention makes of keys that go round a ring; run "
+                    "the strategy on the host backend, or share sequences by heads (ulysses) or split key_position");
+    }
     const attention_shard a(s);
     const int largest = s.intermediate(0);
     const int total = s.intermediate(1);

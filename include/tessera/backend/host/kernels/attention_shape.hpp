@@ -74,6 +74,8 @@ struct attention_forward_arrays {
     attention_rows<float> output;
     attention_numbers<float> maximum; ///< of a row's scores; minus infinity for a row without keys
     attention_numbers<float> sum;     ///< of exp(score - maximum)
+    /// attention_step::all: the three hold what was made of other keys, and get what is of all.
+    bool continues = false;
 };
 
 struct attention_backward_arrays {

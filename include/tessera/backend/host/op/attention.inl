@@ -131,6 +131,7 @@ TESSERA_INLINE void attention_job::forward(const kernels::attention_shape& s) co
         .output = rows<float>(v[c.d->output()], true, s.value_width),
         .maximum = numbers<float>(v[intermediate(0)]),
         .sum = numbers<float>(v[intermediate(1)]),
+        .continues = c.continues,
     };
     using kernels::attention_step;
     if (c.first_nest == 0 && c.last_nest == 2) {

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace tessera::reference {
 
@@ -258,10 +259,59 @@ void attention_gradient(const shard<Real>& s, int o) {
     });
 }
 
+/// Merges what the outputs, maxima and sums held of other keys with what they hold now: what is of scores less one
+/// maximum becomes what is of scores less the larger one.
+template <class Real>
+void merge_attention(const shard<Real>& s, const std::vector<Real>& maxima, const std::vector<Real>& sums,
+                     const std::vector<Real>& outputs) {
+    const attention_shard<Real> a(s, false);
+    const auto largest = a.numbers(s.intermediate(0));
+    const auto total = a.numbers(s.intermediate(1));
+    const auto y = a.values(s.output());
+    a.for_each_row([&](index_t n, index_t h, index_t t, const interval&) {
+        const std::ptrdiff_t row = &largest(n, h, t) - largest.data;
+        const std::ptrdiff_t at = y(n, h, t) - y.data;
+        Real& top = largest(n, h, t);
+        Real& sum = total(n, h, t);
+        const Real before = maxima[to_size(row)];
+        const Real both = before > top || is_nan(before) ? before : top;
+        const auto weight = [&](Real own, Real own_sum) { // of none nothing
+            return own == both ? own_sum : std::isinf(own) ? Real(0) : std::exp(own - both) * own_sum;
+        };
+        const Real old = weight(before, sums[to_size(row)]);
+        const Real now = weight(top, sum);
+        const Real all = old + now;
+        for (index_t e = 0; e < a.value_width() && all != 0; ++e) {
+            const Real of_old = old == 0 ? Real(0) : old / all * outputs[to_size(at + e)];
+            const Real of_now = now == 0 ? Real(0) : now / all * y(n, h, t)[e];
+            y(n, h, t)[e] = of_old + of_now;
+        }
+        top = both;
+        sum = all;
+    });
+}
+
 struct attention_passes {
     template <class Real>
     static void forward(const shard<Real>& s, int nest) {
+        if (s.call.continues) { // of all nests together
+            return nest == 0 ? merge(s) : void();
+        }
         nest == 0 ? attention_maximum(s) : nest == 1 ? attention_total(s) : attention_mixture(s);
+    }
+    template <class Real>
+    static void merge(const shard<Real>& s) {
+        const auto held = [&](int o) {
+            const Real* const from = s.value(o);
+            return std::vector<Real>(from, from + s.call.value[o].region.volume());
+        };
+        const std::vector<Real> maxima = held(s.intermediate(0));
+        const std::vector<Real> sums = held(s.intermediate(1));
+        const std::vector<Real> outputs = held(s.output());
+        attention_maximum(s);
+        attention_total(s);
+        attention_mixture(s);
+        merge_attention(s, maxima, sums, outputs);
     }
     template <class Real>
     static void backward(const shard<Real>& s, int o) {

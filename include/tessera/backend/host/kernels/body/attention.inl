@@ -353,6 +353,7 @@ struct keys_by_query { // a row is a key, a term a query
 struct attention_forward_block {
     detail::attention_lanes lanes;
     alignas(64) float inverse[detail::attention_queries]; ///< of the given sums
+    bool undefined[detail::attention_queries]{};          ///< what was made of other keys is no number
     const float* across = nullptr;                        ///< queries times the scale: [16][width][16]
     float* out = nullptr;                                 ///< outputs, before they are divided by the sums, likewise
     std::ptrdiff_t head = 0;
@@ -365,6 +366,34 @@ inline void scale_outputs(attention_forward_block& b, int length, const float* f
         float* at = b.out + std::ptrdiff_t{part / block_samples} * length * block_samples + part % block_samples;
         for (int i = 0; i < length; ++i, at += block_samples) store(at, load(at) * f);
     }
+}
+
+/// Outputs in memory.
+struct held_outputs {
+    const float* rows;
+    std::ptrdiff_t position;
+    int length;
+};
+
+/// Goes on with what was made of other keys: outputs are multiplied by the sums that they have been divided by. Where
+/// there were none but minus infinity that says nothing of others.
+inline void continue_block(attention_forward_block& b, const held_outputs& held, const float* maximum,
+                           const float* sum) noexcept {
+    to_blocked(held.rows, b.out, b.lanes.queries, held.length, held.position);
+    alignas(64) float factor[detail::attention_queries] = {};
+    for (int lane = 0; lane < detail::attention_queries; ++lane) {
+        const bool given = lane < b.lanes.queries;
+        const bool any = given && maximum[lane] != -HUGE_VALF;
+        b.undefined[lane] = given && !any && sum[lane] != 0.0F;
+        b.lanes.maximum[lane] = any ? maximum[lane] : -HUGE_VALF;
+        b.lanes.sum[lane] = factor[lane] = any ? sum[lane] : 0.0F;
+    }
+    for (int lane = 0; lane < b.lanes.blocks() * block_samples; ++lane)
+        if (factor[lane] == 0.0F)
+            for (int i = 0; i < held.length; ++i)
+                b.out[(std::ptrdiff_t{lane / block_samples} * held.length + i) * block_samples + lane % block_samples] =
+                    0;
+    scale_outputs(b, held.length, factor);
 }
 
 /// Forward of some queries and a block of keys.
@@ -404,7 +433,8 @@ public:
     void finish(attention_forward_block& b, const attention_scores& of) noexcept {
         for (int lane = 0; lane < detail::attention_queries; ++lane) {
             float& sum = b.lanes.sum[lane];
-            if (b.lanes.maximum[lane] == -HUGE_VALF && b.lanes.begin[lane] < b.lanes.end[lane]) sum = NAN;
+            if (b.lanes.maximum[lane] == -HUGE_VALF && (b.lanes.begin[lane] < b.lanes.end[lane] || b.undefined[lane]))
+                sum = NAN;
             b.inverse[lane] = sum == 0.0F ? 0.0F : 1 / sum;
             bool kept = sum == sum || !kept_.drops; // NOLINT(misc-redundant-expression)
             for (std::ptrdiff_t key = b.lanes.begin[lane]; key < b.lanes.end[lane] && !kept; ++key)
@@ -519,6 +549,8 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
                     if (given && step == attention_step::outputs)
                         b.inverse[lane] = sum[lane] == 0.0F ? 0.0F : 1 / sum[lane];
                 }
+                if (a.continues)
+                    continue_block(b, {a.output.row(n, first, b.head * v), a.output.position, v}, maximum, sum);
             }
 
             for (std::ptrdiff_t key = from / attention_strip * attention_strip; key < to; key += attention_keys) {
