@@ -11,6 +11,7 @@
 #include "tessera/op/rotary.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/gated.hpp"
+#include "tessera/part/one_dimension.hpp"
 #include "tessera/part/residual.hpp"
 #ifdef TESSERA_TEST_HOST
 #include "tessera/host.hpp"
@@ -210,7 +211,8 @@ void hold_everywhere(std::uint64_t seed) {
         hold<Net, ts::host::backend>(s, seed + 10 * k, seen);
 #endif
     }
-    CHECK(seen.split_heads + seen.split_samples > 0);
+    CHECK(seen.split_heads > 0);
+    CHECK(seen.split_samples > 0);
     CHECK(seen.replicas > 0);
 }
 
@@ -224,4 +226,123 @@ TEST_CASE("so have a window, a cap and ALiBi") {
     hold_everywhere<windowed>(3);
     hold_everywhere<capped>(4);
     hold_everywhere<leaning>(5);
+}
+
+namespace {
+
+/// What follows, with a forward pass over all that there is for every token.
+template <class T>
+token_list slowly(T& t, token_list all, const ts::generation_options& o, std::uint64_t sequence) {
+    token_list made;
+    while (static_cast<index_t>(made.size()) < o.new_tokens) {
+        const auto rows = whole_pass(t, {all});
+        const std::span<const float> last = std::span(rows[0]).last(vocabulary);
+        made.push_back(ts::next_token(last, o.how, ts::draw_of(o.how.seed, sequence, all.size())));
+        all.push_back(made.back());
+        if (made.back() == o.stop_token) {
+            break;
+        }
+    }
+    return made;
+}
+
+template <class Net>
+void refuse(const char* what) {
+    const ts::graph g = ts::describe<Net>(samples);
+    const ts::problem p = ts::problem_of_decoding(g.view(), ts::detail::usual_prediction(g.view()), 4);
+    const std::string said = message_of([&] {
+        static_cast<void>(ts::decoding_of(g.view(), ts::detail::usual_prediction(g.view()), samples, 1, 4));
+    });
+    INFO(said);
+    CHECK(p);
+    CHECK(contains(said, ts::to_text(p.broken)));
+    CHECK(contains(said, what));
+}
+
+struct along : ts::conv1d<16, 3, ts::padding<1>> {};
+
+} // namespace
+
+TEST_CASE("what is generated is what a forward pass over all tokens says, for more prompts than a batch has samples") {
+    const ts::graph g = ts::describe<gpt>(samples);
+    test_support::random pick{7};
+    test_support::coverage kinds;
+    const ts::strategy s = test_support::random_strategy(g.view(), 4, 3, kinds);
+    ts::trainer<gpt, ts::reference::backend> t(ts::local_devices(4), s, samples, ts::sgd{});
+    set_weights(t, 5);
+    std::vector<token_list> prompts;
+    for (int n = 0; n < samples + 2; ++n) {
+        prompts.push_back(random_tokens(pick, 1 + n));
+    }
+    ts::generation_options o{.new_tokens = 6};
+    int stopped = 0;
+    for (int kind = 0; kind < 3; ++kind) {
+        o.how = kind == 0 ? ts::sampling{} : ts::sampling{.temperature = 1.5, .top_k = kind == 2 ? 5 : 0, .seed = 11};
+        const auto plain = t.generate(prompts, o);
+        o.stop_token = plain[1][2];
+        const auto made = t.generate(prompts, o, {.max_length = longest, .piece = 2});
+        for (std::size_t n = 0; n < prompts.size(); ++n) {
+            CHECK(made[n] == slowly(t, prompts[n], o, n));
+            CHECK(std::equal(made[n].begin(), made[n].end(), plain[n].begin()));
+            stopped += made[n].size() < plain[n].size();
+        }
+        CHECK(made[1].size() <= 3);
+        o.stop_token = -1;
+    }
+    CHECK(stopped >= 3);
+    ts::predictor<gpt, ts::reference::backend> server(t);
+    CHECK(server.generate(prompts, o) == t.generate(prompts, o));
+    o.new_tokens = 0;
+    CHECK(t.generate(prompts, o) == std::vector<token_list>(prompts.size()));
+}
+
+TEST_CASE("a generator has the weights that it was given last") {
+    const ts::graph g = ts::describe<gpt>(samples);
+    ts::trainer<gpt, ts::reference::backend> t(ts::local_devices(1), ts::strategy(g.view()), samples, ts::sgd{});
+    set_weights(t, 5);
+    ts::generator writer(t);
+    const std::vector<token_list> prompts{{1, 2, 3}};
+    const auto before = writer.generate(prompts, {.new_tokens = 8});
+    set_weights(t, 6);
+    CHECK(writer.generate(prompts, {.new_tokens = 8}) == before);
+    writer.take(t);
+    CHECK(writer.generate(prompts, {.new_tokens = 8}) != before);
+}
+
+TEST_CASE("prompts and options that cannot be are refused") {
+    const ts::graph g = ts::describe<gpt>(samples);
+    ts::trainer<gpt, ts::reference::backend> t(ts::local_devices(1), ts::strategy(g.view()), samples, ts::sgd{});
+    const auto said = [&](const std::vector<token_list>& prompts, const ts::generation_options& o = {.new_tokens = 2},
+                          const ts::generator_options& size = {}) {
+        return message_of([&] { static_cast<void>(t.generate(prompts, o, size)); });
+    };
+    const token_list many(11, 1);
+    CHECK(contains(said({{1}, many}), "prompt 1 has 11 tokens, which are 13 with 2 new ones, and the cache has 12"));
+    CHECK(contains(said({{1, 2, 3}}, {.new_tokens = 2}, {.max_length = 4}), "the cache has 4 positions"));
+    CHECK(said({{1, 2, 3}}, {.new_tokens = 2}, {.max_length = 5}) == "");
+    CHECK(contains(said({{1}, {}}), "prompt 1 is empty"));
+    CHECK(contains(said({{1, vocabulary}}), "token 19, and the network takes tokens from 0 to 18"));
+    CHECK(contains(said({{1, -1}}), "token -1"));
+    CHECK(contains(said({{1}}, {.new_tokens = -1}), "-1 new tokens"));
+    CHECK(contains(said({{1}}, {.how = {.temperature = -1}}), "a temperature of"));
+    CHECK(contains(said({{1}}, {.how = {.top_k = -1}}), "top_k of -1"));
+    CHECK(contains(said({{1}}, {.how = {.top_p = 0}}), "top_p of"));
+    CHECK(contains(said({{1}}, {.how = {.top_p = 1.5}}), "top_p of"));
+    CHECK(contains(said({{1}}, {.new_tokens = 2}, {.piece = 0}), "in pieces of 0"));
+    CHECK(contains(said({{1}}, {.new_tokens = 2}, {.max_length = -1}), "max_length is at least 1"));
+    // Rotary positions go on where a table of positions ends.
+    const std::string table = said({{1}}, {.new_tokens = 2}, {.max_length = longest + 1});
+    CHECK(contains(table, "the table has fewer rows than the sequence has positions"));
+    CHECK(contains(table, "places"));
+}
+
+TEST_CASE("networks from which nothing can be generated are refused, naming the layer") {
+    using ts::sequential;
+    using tokens = ts::tokens<longest>;
+    refuse<sequential<tokens, words, logits, ts::cross_entropy>>("logits");
+    refuse<sequential<tokens, words, ts::self_attention<heads, query, key, value, merge, ts::softmax<>>, logits,
+                      ts::cross_entropy>>("attention");
+    using attends = ts::self_attention<heads, query, key, value, merge, ts::softmax<ts::causal>>;
+    refuse<sequential<tokens, words, along, attends, logits, ts::cross_entropy>>("along");
+    refuse<sequential<tokens, words, attends, ts::batch_norm<>, logits, ts::cross_entropy>>("batch_norm");
 }

@@ -123,6 +123,13 @@ public:
         : generator(from.devices(), from.values().strategy_of(), from.batch(), size, options) {
         take(from);
     }
+    /// With those that a predictor has now, on one device.
+    template <class Other>
+    explicit generator(predictor<std::type_identity_t<Net>, Other>& from, const generator_options& size = {},
+                       const session_options& options = {})
+        : generator(local_devices(1), strategy(from.graph()), from.graph().tensors[0].extents[0], size, options) {
+        take(from);
+    }
     /// Under a strategy of whole sequences, with initial weights, for `batch` sequences at a time.
     generator(const local_devices& devices, const strategy& s, index_t batch, const generator_options& size = {},
               const session_options& options = {})
@@ -143,6 +150,15 @@ public:
         }
     }
 
+    template <class Other>
+    void take(predictor<Net, Other>& from) {
+        from.change([&](const auto& values) {
+            for (int p = 0; p < session_.parameters(); ++p) {
+                session_.set_parameter(p, values.parameter(p));
+            }
+        });
+    }
+
     /// See generation_session::generate().
     std::vector<token_list> generate(std::span<const token_list> prompts, const generation_options& options = {}) {
         return session_.generate(prompts, options);
@@ -159,6 +175,10 @@ private:
     generation_session<B> session_;
 };
 
+template <class Net, class B>
+generator(predictor<Net, B>&) -> generator<Net, B>;
+template <class Net, class B>
+generator(predictor<Net, B>&, const generator_options&) -> generator<Net, B>;
 template <class Net, class B>
 generator(trainer<Net, B>&) -> generator<Net, B>;
 template <class Net, class B>
