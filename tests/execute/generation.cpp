@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generation: logits of new positions with kept keys and values are those of a forward pass over the whole sequence,
 // under any strategy, whatever the pieces; and what is chosen, stops and is refused.
-#include "tessera/execute/generator.hpp"
 #include "support/random_strategy.hpp"
 #include "support/refusal.hpp"
 #include "tessera/backend/reference/backend.hpp"
+#include "tessera/execute/generator.hpp"
 #include "tessera/execute/trainer.hpp"
 #include "tessera/op/embedding.hpp"
 #include "tessera/op/rms_norm.hpp"
@@ -55,29 +55,32 @@ struct logits : ts::linear<vocabulary> {};
 struct tied_logits : ts::linear<vocabulary, ts::no_bias> {};
 
 /// As GPT-2, with dropout, which predictions leave out.
-struct gpt : ts::sequential<
-                 ts::tokens<longest>, words, places, ts::dropout<10>,
-                 ts::repeat<2,
-                            ts::branch<ts::residual<first_norm,
-                                                    ts::self_attention<heads, query, key, value, merge,
-                                                                       ts::softmax<ts::causal>, ts::dropout<10>>>,
-                                       ts::residual<second_norm, up, ts::gelu, down>>>,
-                 ts::tied<tied_logits, words>, ts::cross_entropy> {};
+struct gpt
+    : ts::sequential<
+          ts::tokens<longest>, words, places, ts::dropout<10>,
+          ts::repeat<2,
+                     ts::branch<ts::residual<first_norm, ts::self_attention<heads, query, key, value, merge,
+                                                                            ts::softmax<ts::causal>, ts::dropout<10>>>,
+                                ts::residual<second_norm, up, ts::gelu, down>>>,
+          ts::tied<tied_logits, words>, ts::cross_entropy> {};
 
 /// As LLaMA, with keys and values of fewer heads; `Options` of attention, and of rotary.
 template <class Weights, class... Turn>
 struct llama
     : ts::sequential<
           ts::tokens<longest>, words,
-          ts::repeat<2, ts::residual<root_norm, ts::self_attention<heads, ts::branch<query, ts::rotary<ts::heads<heads>, Turn...>>,
-                                                        ts::branch<few_keys, ts::rotary<ts::heads<2>, Turn...>>,
-                                                        few_values, wide_merge, Weights>>,
+          ts::repeat<2,
+                     ts::residual<root_norm,
+                                  ts::self_attention<heads, ts::branch<query, ts::rotary<ts::heads<heads>, Turn...>>,
+                                                     ts::branch<few_keys, ts::rotary<ts::heads<2>, Turn...>>,
+                                                     few_values, wide_merge, Weights>>,
                      ts::residual<ts::swiglu<gate, up, down>>>,
           logits, ts::cross_entropy> {};
 using grouped = llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal>>;
-using windowed = llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal, ts::sliding_window<3>>, ts::halves>;
-using capped =
-    llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal, ts::softcap<ts::number(2)>>, ts::rotary_scale<2, 4>>;
+using windowed =
+    llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal, ts::sliding_window<3>>, ts::halves>;
+using capped = llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal, ts::softcap<ts::number(2)>>,
+                     ts::rotary_scale<2, 4>>;
 using leaning = llama<ts::attention<ts::heads<heads>, ts::key_heads<2>, ts::causal, ts::alibi>>;
 
 token_list random_tokens(test_support::random& pick, int count) {
@@ -127,7 +130,8 @@ void set_weights(T& t, std::uint64_t seed) {
         std::vector<float> values = t.values().parameter(p);
         const bool is_matrix = t.graph().parameters[p].extents.rank > 1;
         for (float& x : values) {
-            x = is_matrix ? static_cast<float>(pick(2001) - 1000) / 3000.0F : x + static_cast<float>(pick(100)) / 400.0F;
+            x = is_matrix ? static_cast<float>(pick(2001) - 1000) / 3000.0F
+                          : x + static_cast<float>(pick(100)) / 400.0F;
         }
         t.values().set_parameter(p, values);
     }
@@ -143,7 +147,7 @@ void hold(const ts::strategy& s, std::uint64_t seed, covered& seen) {
     test_support::random pick{seed};
     ts::trainer<Net, B> t(ts::local_devices(4), s, samples, ts::sgd{});
     set_weights(t, seed + 1);
-    ts::generator<Net, B> g(t, {.piece = 1 + pick(5)});
+    ts::generator<Net, B> g(t, {.piece = 1 + pick(12)}); // small and large pieces have loops of their own
     for (std::size_t op = 0; op < g.values().how().ops.size(); ++op) {
         const ts::op_node& o = g.values().network().network.ops[op];
         const ts::configuration& c = g.values().how().ops[op];
@@ -166,7 +170,7 @@ void hold(const ts::strategy& s, std::uint64_t seed, covered& seen) {
             std::vector<token_list> now(samples);
             for (std::size_t n = 0; n < samples; ++n) {
                 const auto left = all[n].size() - ts::to_size(lengths[n]);
-                const auto take = std::min<std::size_t>(left, ts::to_size(pick(4)));
+                const auto take = std::min<std::size_t>(left, ts::to_size(pick(3) == 0 ? pick(longest) : pick(3)));
                 const auto from = all[n].begin() + static_cast<std::ptrdiff_t>(lengths[n]);
                 now[n].assign(from, from + static_cast<std::ptrdiff_t>(take));
                 goes_on = goes_on || left > take;
@@ -250,16 +254,16 @@ template <class Net>
 void refuse(const char* what) {
     const ts::graph g = ts::describe<Net>(samples);
     const ts::problem p = ts::problem_of_decoding(g.view(), ts::detail::usual_prediction(g.view()), 4);
-    const std::string said = message_of([&] {
-        static_cast<void>(ts::decoding_of(g.view(), ts::detail::usual_prediction(g.view()), samples, 1, 4));
-    });
+    const std::string said = message_of(
+        [&] { static_cast<void>(ts::decoding_of(g.view(), ts::detail::usual_prediction(g.view()), samples, 1, 4)); });
     INFO(said);
     CHECK(p);
     CHECK(contains(said, ts::to_text(p.broken)));
     CHECK(contains(said, what));
 }
 
-struct along : ts::conv1d<16, 3, ts::padding<1>> {};
+struct own_weights : ts::softmax<ts::causal> {}; // scores are a tensor then
+struct along : ts::conv1d<16, ts::window<3>, ts::padding<1>> {};
 
 } // namespace
 
@@ -319,7 +323,7 @@ TEST_CASE("prompts and options that cannot be are refused") {
     const token_list many(11, 1);
     CHECK(contains(said({{1}, many}), "prompt 1 has 11 tokens, which are 13 with 2 new ones, and the cache has 12"));
     CHECK(contains(said({{1, 2, 3}}, {.new_tokens = 2}, {.max_length = 4}), "the cache has 4 positions"));
-    CHECK(said({{1, 2, 3}}, {.new_tokens = 2}, {.max_length = 5}) == "");
+    CHECK(said({{1, 2, 3}}, {.new_tokens = 2}, {.max_length = 5}) == "accepted");
     CHECK(contains(said({{1}, {}}), "prompt 1 is empty"));
     CHECK(contains(said({{1, vocabulary}}), "token 19, and the network takes tokens from 0 to 18"));
     CHECK(contains(said({{1, -1}}), "token -1"));
@@ -344,5 +348,6 @@ TEST_CASE("networks from which nothing can be generated are refused, naming the 
                       ts::cross_entropy>>("attention");
     using attends = ts::self_attention<heads, query, key, value, merge, ts::softmax<ts::causal>>;
     refuse<sequential<tokens, words, along, attends, logits, ts::cross_entropy>>("along");
-    refuse<sequential<tokens, words, attends, ts::batch_norm<>, logits, ts::cross_entropy>>("batch_norm");
+    using by_hand = ts::self_attention<heads, query, key, value, merge, own_weights>;
+    refuse<sequential<tokens, words, by_hand, logits, ts::cross_entropy>>("scores");
 }

@@ -121,8 +121,8 @@ private:
         decoding_network network = decoding_of(whole_.view(), tensor_, samples_, positions, room_);
         const strategy s = strategy_for(network, whole_.view(), strategy_, devices_);
         const std::vector<int> wanted{network.output};
-        fused_network planned = options_.fuse ? fuse(network.network.view(), s, wanted, false)
-                                              : not_fused(network.network.view(), s);
+        fused_network planned =
+            options_.fuse ? fuse(network.network.view(), s, wanted, false) : not_fused(network.network.view(), s);
         std::vector<tile> stored;
         for (const parameter_store::entry& e : kept_.stored().entries()) {
             if (e.what.kind == tile_kind::parameter) {
@@ -138,9 +138,9 @@ private:
         backend_.bind(p, g, &kept_.stored());
         const optimizer none = sgd{};
         tessera::finish(g, p, options_.device_memory, &none);
-        runs_.push_back(owned<prepared_run>(
-            new prepared_run{positions, std::move(network), std::move(planned),
-                             executor<B>(backend_, threads_, g, std::move(p), kept_.stored())}));
+        runs_.push_back(
+            owned<prepared_run>(new prepared_run{positions, std::move(network), std::move(planned),
+                                                 executor<B>(backend_, threads_, g, std::move(p), kept_.stored())}));
         return *runs_.back();
     }
 
@@ -249,7 +249,7 @@ private:
     workers& threads_;
     decoding_network one_;
     strategy how_;
-    session<B> kept_; ///< the parameters, and what is kept
+    session<B> kept_;                       ///< the parameters, and what is kept
     std::vector<owned<prepared_run>> runs_; ///< by how many positions are new
     detail::piece_sum sum_;
     std::vector<float> logits_;

@@ -31,9 +31,9 @@ TESSERA_INLINE void require_prompts(std::span<const token_list> prompts, const g
                         " is empty; it needs at least one token, such as that with which texts begin");
         }
         if (length + options.new_tokens > room) {
-            throw error("tessera: prompt " + std::to_string(n) + " has " + std::to_string(length) + " tokens, which are " +
-                        std::to_string(length + options.new_tokens) + " with " + std::to_string(options.new_tokens) +
-                        " new ones, and the cache has " + std::to_string(room) +
+            throw error("tessera: prompt " + std::to_string(n) + " has " + std::to_string(length) +
+                        " tokens, which are " + std::to_string(length + options.new_tokens) + " with " +
+                        std::to_string(options.new_tokens) + " new ones, and the cache has " + std::to_string(room) +
                         " positions; make the generator with a larger max_length, shorten the prompt or ask for fewer "
                         "tokens");
         }

@@ -20,17 +20,18 @@ struct decoding_operators {
 
     constexpr decoding_operators() {
         const graph_view g = storage_of<Net, 64>.view();
-        bool* const needed = new bool[to_size(g.tensor_count)]{};
+        int* const needed = new int[to_size(g.tensor_count)]{};
         int* const position = new int[to_size(g.tensor_count)]{};
-        position_walk(g, usual_tensor<Net>, needed, position).over(1, [&](int op, const piecewise_use& how, bool placed) {
-            if (placed) {
-                add(record_of(how.attributes));
-                keeps = keeps < 0 && how.kept.size() > 0 ? op : keeps;
-            }
-            if (how.looks_up) {
-                add(record_of(how.look_up));
-            }
-        });
+        position_walk(g, usual_tensor<Net>, needed, position)
+            .over(1, [&](int op, const piecewise_use& how, bool placed) {
+                if (placed) {
+                    add(record_of(how.attributes));
+                    keeps = keeps < 0 && how.kept.size() > 0 ? op : keeps;
+                }
+                if (how.looks_up) {
+                    add(record_of(how.look_up));
+                }
+            });
         delete[] needed;
         delete[] position;
     }
@@ -82,9 +83,9 @@ struct operators_of_decoding {
 /// takes.
 template <class Net, class B>
 struct check_generation {
-    static constexpr problem p = problem_of_decoding(
-        detail::storage_of<Net, 64>.view(), detail::usual_tensor<Net>,
-        positions_of(detail::storage_of<Net, 64>.view(), detail::usual_tensor<Net>));
+    static constexpr problem p =
+        problem_of_decoding(detail::storage_of<Net, 64>.view(), detail::usual_tensor<Net>,
+                            positions_of(detail::storage_of<Net, 64>.view(), detail::usual_tensor<Net>));
     static constexpr bool test() {
         if constexpr (p.broken != rule::none) {
             return refuse<p.broken, layer<typename layer_at<Net, p.op>::type>, found<p.found>, needed<p.needed>>();
@@ -115,6 +116,9 @@ struct check_generation {
 /// up to the order of sums. One thread at a time calls it.
 template <class Net, class B = default_backend<Net>>
 class generator {
+    static_assert(check_network<Net>::ok || true);
+    static_assert(check_generation<Net, B>::test() || true);
+
 public:
     /// With the weights that a trainer has now, on its devices, for as many sequences at a time as its batch has.
     template <class Other>
@@ -135,9 +139,7 @@ public:
               const session_options& options = {})
         : devices_(devices), backend_(make_backend<B, operators_of_decoding<Net>>(optimizer(sgd{}), options)),
           session_(tessera::describe<Net>(batch).view(), detail::usual_tensor<Net>, s, devices.count(), batch, size,
-                   options, backend_, devices_.threads()) {
-        static_assert(check_generation<Net, B>::test() || true);
-    }
+                   options, backend_, devices_.threads()) {}
     generator(const generator&) = delete;
     generator& operator=(const generator&) = delete;
 

@@ -22,11 +22,11 @@ TESSERA_INLINE void require(const sampling& how) {
                     "; it must be a finite number of at least 0, which takes the likeliest token");
     }
     if (how.top_k < 0) {
-        throw error("tessera: top_k of " + std::to_string(how.top_k) +
-                    "; it must be at least 1, or 0 for all tokens");
+        throw error("tessera: top_k of " + std::to_string(how.top_k) + "; it must be at least 1, or 0 for all tokens");
     }
     if (!(how.top_p > 0) || how.top_p > 1) {
-        throw error("tessera: top_p of " + fixed_text(how.top_p) + "; it must be above 0 and at most 1, for all tokens");
+        throw error("tessera: top_p of " + fixed_text(how.top_p) +
+                    "; it must be above 0 and at most 1, for all tokens");
     }
 }
 

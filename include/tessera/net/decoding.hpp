@@ -16,15 +16,15 @@ namespace detail {
 class position_walk {
 public:
     /// `tensor`: what is to be made. The arrays have a number for every tensor.
-    constexpr position_walk(const graph_view& g, int tensor, bool* needed, int* position)
+    constexpr position_walk(const graph_view& g, int tensor, int* needed, int* position)
         : g_(g), needed_(needed), position_(position) {
         for (int t = 0; t < g.tensor_count; ++t) {
-            needed[t] = t == tensor;
+            needed[t] = t == tensor ? 1 : 0;
             position[t] = -1;
         }
         for (int op = g.op_count; op-- > 0;) {
             for (const int t : g.ops[op].inputs) {
-                needed[t] = needed[t] || needed[g.ops[op].output];
+                needed[t] = needed[t] != 0 || needed[g.ops[op].output] != 0 ? 1 : 0;
             }
         }
     }
@@ -33,7 +33,7 @@ public:
     constexpr int tokens() const {
         int found = -1;
         for (int t = 0; t < g_.tensor_count; ++t) {
-            if (!needed_[t] || g_.tensors[t].producer >= 0) {
+            if (needed_[t] == 0 || g_.tensors[t].producer >= 0) {
                 continue;
             }
             const bool fits = g_.tensors[t].type == element::i32 && g_.tensors[t].extents.rank == 2;
@@ -61,7 +61,7 @@ public:
             if (g_.is_loss(op) && compares_samples(op)) {
                 return {rule::loss_compares_samples, op, -1, 0, 0};
             }
-            if (!needed_[o.output]) {
+            if (needed_[o.output] == 0) {
                 continue;
             }
             last = op;
@@ -188,7 +188,7 @@ private:
     }
 
     const graph_view& g_;
-    bool* needed_;
+    int* needed_;
     int* position_;
 };
 
@@ -197,7 +197,7 @@ private:
 /// The first rule that a network breaks from whose tensor `tensor`, logits [N,T,V], sequences of up to `room` positions
 /// are to be generated.
 constexpr problem problem_of_decoding(const graph_view& g, int tensor, index_t room) {
-    bool* const needed = new bool[to_size(g.tensor_count)]{};
+    int* const needed = new int[to_size(g.tensor_count)]{};
     int* const position = new int[to_size(g.tensor_count)]{};
     const problem p = detail::position_walk(g, tensor, needed, position).over(room, [](auto&&...) {});
     delete[] needed;
@@ -207,7 +207,7 @@ constexpr problem problem_of_decoding(const graph_view& g, int tensor, index_t r
 
 /// Positions of the sequences that a network makes a tensor of; 0 where it makes it of no tokens.
 constexpr index_t positions_of(const graph_view& g, int tensor) {
-    bool* const needed = new bool[to_size(g.tensor_count)]{};
+    int* const needed = new int[to_size(g.tensor_count)]{};
     int* const position = new int[to_size(g.tensor_count)]{};
     const int tokens = detail::position_walk(g, tensor, needed, position).tokens();
     delete[] needed;

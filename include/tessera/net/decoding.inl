@@ -9,7 +9,6 @@
 #include "tessera/net/describe.hpp"
 #include "tessera/net/paths.hpp"
 
-#include <memory>
 #include <string>
 
 namespace tessera {
@@ -48,9 +47,9 @@ TESSERA_INLINE decoding_network decoding_of(const graph_view& g, int tensor, ind
         n.ops.push_back(from);
         return o.output;
     };
-    const auto needed = std::make_unique<bool[]>(to_size(g.tensor_count));
-    const auto position = std::make_unique<int[]>(to_size(g.tensor_count));
-    detail::position_walk walk(g, tensor, needed.get(), position.get());
+    std::vector<int> needed(to_size(g.tensor_count));
+    std::vector<int> position(to_size(g.tensor_count));
+    detail::position_walk walk(g, tensor, needed.data(), position.data());
     std::vector<int> now(to_size(g.tensor_count), -1);
     if (const int tokens = walk.tokens(); tokens >= 0) {
         n.tokens = now[to_size(tokens)] = add_tensor(make_shape(samples, positions), element::i32, -1, "tokens");

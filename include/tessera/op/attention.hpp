@@ -126,8 +126,7 @@ inline constexpr op_record attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, false); },
     .inputs = 3,
     .facts = {.work = work_kind::matrix_product},
-    .piecewise = [](const op_attributes& a, const shape* x,
-                    index_t room) { return attention_in_pieces(a, x, room); },
+    .piecewise = [](const op_attributes& a, const shape* x, index_t room) { return attention_in_pieces(a, x, room); },
     .own = list_of<attention_attributes>(),
 };
 

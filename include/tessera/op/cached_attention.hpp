@@ -101,9 +101,8 @@ inline constexpr op_record cached_attention_record{
                    int) { return describe_cached_attention(a.as<cached_attention_attributes>(), x); },
     .inputs = 4,
     .facts = {.work = work_kind::matrix_product},
-    .index_bound = [](const op_attributes& a, const shape*, int slot) {
-        return slot == 3 ? a.as<cached_attention_attributes>().room + 1 : index_t{0};
-    },
+    .index_bound = [](const op_attributes& a, const shape*,
+                      int slot) { return slot == 3 ? a.as<cached_attention_attributes>().room + 1 : index_t{0}; },
 };
 
 } // namespace tessera::op

@@ -66,13 +66,14 @@ constexpr description describe_placed_rotary(const rotary_attributes& a, const s
 }
 inline constexpr op_record placed_rotary_record{
     .name = "placed_rotary",
-    .infer = [](const op_attributes& a, const shape* x, int) {
-        const inferred r = detail::infer_rank(x[0], 3, 3);
-        const index_t heads = a.as<rotary_attributes>().heads;
-        return r.refused || (heads > 0 && x[0][2] % (2 * heads) == 0)
-                   ? r
-                   : detail::refuse(rule::heads_do_not_divide_channels, x[0][2], 2 * heads);
-    },
+    .infer =
+        [](const op_attributes& a, const shape* x, int) {
+            const inferred r = detail::infer_rank(x[0], 3, 3);
+            const index_t heads = a.as<rotary_attributes>().heads;
+            return r.refused || (heads > 0 && x[0][2] % (2 * heads) == 0)
+                       ? r
+                       : detail::refuse(rule::heads_do_not_divide_channels, x[0][2], 2 * heads);
+        },
     .describe = [](const op_attributes& a, const shape* x,
                    int) { return describe_placed_rotary(a.as<rotary_attributes>(), *x); },
     .inputs = 2,
