@@ -27,8 +27,21 @@ constexpr int tokens = 512;
 /// 2 layers of 4 heads in 64 channels.
 struct writer_network : networks::gpt_parts<2, 64, 4, context, tokens>::network {};
 
+/// With one blank for all that stands between two words.
+std::string words_of(const std::string& text) {
+    std::string all;
+    for (const char c : text) {
+        const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+        if (!blank || all.empty() || all.back() != ' ') {
+            all += blank ? ' ' : c;
+        }
+    }
+    return all;
+}
+
 void write(int steps, int new_tokens) {
-    const texts::text text = texts::find();
+    texts::text text = texts::find();
+    text.contents = words_of(text.contents);
     const ts::io::vocabulary words = ts::io::build_vocabulary(text.contents, tokens, true);
     const ts::io::text_set windows(words.encode(text.contents), context);
     const ts::graph network = ts::describe<writer_network>(batch);
@@ -60,9 +73,6 @@ void write(int steps, int new_tokens) {
             std::string line = beginnings[n];
             for (const std::int32_t t : more[n]) {
                 line += words.text_of(t);
-            }
-            for (char& c : line) {
-                c = c == '\n' ? ' ' : c;
             }
             std::printf("%s: %s\n", how.temperature > 0 ? "drawn" : "likeliest", line.c_str());
         }
