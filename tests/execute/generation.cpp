@@ -262,6 +262,15 @@ void refuse(const char* what) {
     CHECK(contains(said, what));
 }
 
+/// An operator of one's own, of which a position depends on its number.
+struct ramp : ts::operation<ramp> {
+    static constexpr const char* name = "ramp";
+    static constexpr void body(auto& w) {
+        const auto [n, t, c] = w.loops(ts::loop_name::sample, ts::loop_name::position, ts::loop_name::channel);
+        const auto x = w.input(n, t, c);
+        w.output(n, t, c) = x * w.index(t);
+    }
+};
 struct own_weights : ts::softmax<ts::causal> {}; // scores are a tensor then
 struct along : ts::conv1d<16, ts::window<3>, ts::padding<1>> {};
 
@@ -350,4 +359,14 @@ TEST_CASE("networks from which nothing can be generated are refused, naming the 
     refuse<sequential<tokens, words, along, attends, logits, ts::cross_entropy>>("along");
     using by_hand = ts::self_attention<heads, query, key, value, merge, own_weights>;
     refuse<sequential<tokens, words, by_hand, logits, ts::cross_entropy>>("scores");
+    refuse<sequential<tokens, words, attends, ramp, logits, ts::cross_entropy>>("ramp");
+    ts::graph g = ts::describe<gpt>(samples);
+    for (ts::op_node& o : g.ops) {
+        o.attributes.math = ts::precision::bf16;
+    }
+    CHECK(contains(message_of([&] {
+                       static_cast<void>(
+                           ts::decoding_of(g.view(), ts::detail::usual_prediction(g.view()), samples, 1, 4));
+                   }),
+                   "generated in fp32 and tf32"));
 }
