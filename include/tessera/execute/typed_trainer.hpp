@@ -157,8 +157,9 @@ public:
     void use_ema(bool use) { session_.use_ema(use); }
     [[deprecated("since 0.3: use use_ema")]] void use_averages(bool use) { use_ema(use); }
 
-    /// What follows prompts of tokens: makes a generator, which has plans of its own and copies of the weights, and asks
-    /// it. For many calls make one generator and keep it. Of tessera/execute/generator.hpp, which must be included.
+    /// What follows prompts of tokens: makes a generator, which has plans of its own and copies of the weights, and
+    /// asks it. For many calls make one generator and keep it. Of tessera/execute/generator.hpp, which must be
+    /// included.
     std::vector<token_list> generate(const std::vector<token_list>& prompts, const generation_options& options = {},
                                      const generator_options& size = {}) {
         return detail::generate_once<Net, B>(*this, prompts, options, size);

@@ -31,8 +31,8 @@ private:
     op::cached_attention_attributes a_;
     kernels::attention_shape shape_; ///< of one sample
     index_t positions_;
-    index_t distances_ = 0;   ///< in the table of a head
-    std::vector<float> bias_; ///< of ALiBi: for each head by how far the query is behind the key
+    index_t distances_ = 0;      ///< in the table of a head
+    std::vector<float> bias_;    ///< of ALiBi: for each head by how far the query is behind the key
     std::vector<float> weights_; ///< of a row
     std::vector<float> numbers_; ///< maxima and sums that the kernels leave
 };
