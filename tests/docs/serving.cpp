@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of docs/training.md about serving and about other people's weights, word for word, in programs that run.
+// The blocks of docs/training.md about serving, generation and other people's weights, word for word, in programs that
+// run.
 #include <tessera/backend/reference/backend.hpp>
+#include <tessera/execute/generator.hpp>
 #include <tessera/execute/predictor.hpp>
 #include <tessera/execute/trainer.hpp>
 #include <tessera/io/files/load_weights.hpp>
+#include <tessera/op/embedding.hpp>
+#include <tessera/op/rotary.hpp>
+#include <tessera/part/attention.hpp>
 
 #include "io/temporary_folder.hpp"
 
@@ -31,6 +36,18 @@ struct kinds : ts::linear<3> {};
 struct tuned : ts::sequential<ts::image<4, 8, 8>, trunk<0>, fixed<0>, ts::relu, trunk<1>, fixed<1>, ts::relu,
                               ts::global_average_pool, kinds, ts::cross_entropy> {};
 using trainer_of_page = ts::trainer<network, ts::reference::backend>;
+
+struct words : ts::embedding<16, 8> {};
+struct query : ts::linear<8> {};
+struct key : ts::linear<8> {};
+struct value : ts::linear<8> {};
+struct merge : ts::linear<8> {};
+struct next_word : ts::linear<16> {};
+struct texts : ts::sequential<
+                   ts::tokens<16>, words,
+                   ts::self_attention<2, ts::branch<query, ts::rotary<ts::heads<2>>>,
+                                      ts::branch<key, ts::rotary<ts::heads<2>>>, value, merge, ts::softmax<ts::causal>>,
+                   next_word, ts::cross_entropy> {};
 
 trainer_of_page make(const ts::trainer_options& options = {}) {
     return {ts::local_devices(1), ts::strategy(ts::describe<network>(4).view()), 4, ts::sgd{}, options};
@@ -97,6 +114,21 @@ TEST_CASE("the page's server answers many threads as the trainer would") {
     for (std::size_t i = 0; i < 8; ++i) {
         CHECK(answers[i].values == trainer.predict(ts::feed<ts::image<3, 8, 8>>(requests[i])).values);
     }
+}
+
+TEST_CASE("the page's generator goes on with prompts, further than its network's own length") {
+    check_block("ts::generator writer(trainer, ");
+    ts::trainer<texts, ts::reference::backend> trainer(ts::local_devices(1),
+                                                       ts::strategy(ts::describe<texts>(2).view()), 2, ts::sgd{});
+    ts::generator writer(trainer, {.max_length = 24, .piece = 8}); // copies of the trainer's weights
+    std::vector<ts::token_list> prompts{{5, 3, 11}, {7}};          // of any lengths, as many as you like
+    std::vector<ts::token_list> likeliest = writer.generate(prompts, {.new_tokens = 10});
+    const ts::sampling how{.temperature = 0.8, .top_k = 40, .top_p = 0.95, .seed = 7};
+    std::vector<ts::token_list> drawn = writer.generate(prompts, {.new_tokens = 10, .how = how, .stop_token = 0});
+    CHECK(likeliest[0].size() == 10);
+    CHECK(likeliest == trainer.generate(prompts, {.new_tokens = 10}));
+    CHECK((drawn[1].size() == 10 || drawn[1].back() == 0));
+    CHECK(writer.generate({ts::token_list(14, 3)}, {.new_tokens = 10})[0].size() == 10);
 }
 
 TEST_CASE("the page's names load torchvision's file") {

@@ -255,6 +255,7 @@ const asked questions[] = {
     {"takes two inputs or more", [](const op_record& r, const description&) { return r.inputs == 0; }},
     {"uses", [](const op_record& r, const description&) { return r.uses != nullptr; }},
     {"for_longest", [](const op_record& r, const description&) { return r.for_longest != nullptr; }},
+    {"piecewise", [](const op_record& r, const description&) { return r.piecewise != nullptr; }},
     {"without_place", [](const op_record& r, const description&) { return r.without_place != nullptr; }},
     {"momentum", [](const op_record& r, const description&) { return r.momentum != nullptr; }},
     {"index_bound", [](const op_record& r, const description&) { return r.index_bound != nullptr; }},
@@ -334,9 +335,9 @@ TEST_CASE("what is true of a single operator of the library is true of others to
 TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
     [[maybe_unused]] const auto [work, view, passes_gradient, loss, merges] = ts::op_facts{};
-    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, for_longest, momentum,
-                                 integers, labels, divisor, ignored, row_weight, formula, generated, rows, own,
-                                 only_planned, makes_probabilities, takes_logits] = op_record{};
+    [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, for_longest, pieces,
+                                 momentum, integers, labels, divisor, ignored, row_weight, formula, generated, rows,
+                                 own, only_planned, makes_probabilities, takes_logits] = op_record{};
     [[maybe_unused]] const auto [kind, slot, extents, type, dim, differentiable, additive, gathered, gradient_reads,
                                  gradient_times] = operand{};
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
@@ -345,9 +346,9 @@ TEST_CASE("no yes-or-no is forgotten here") {
     CHECK(!(view || passes_gradient || loss || merges || makes_probabilities || takes_logits || additive || gathered ||
             linear || whole || facts.view || said.view));
     CHECK(differentiable);
-    const bool nothing = uses == nullptr && anywhere == nullptr && momentum == nullptr && integers == nullptr &&
-                         labels == nullptr && divisor == nullptr && ignored == nullptr && row_weight == nullptr &&
-                         formula == nullptr && own == nullptr && only_planned == nullptr;
+    const bool nothing = uses == nullptr && anywhere == nullptr && pieces == nullptr && momentum == nullptr &&
+                         integers == nullptr && labels == nullptr && divisor == nullptr && ignored == nullptr &&
+                         row_weight == nullptr && formula == nullptr && own == nullptr && only_planned == nullptr;
     CHECK(nothing);
 }
 

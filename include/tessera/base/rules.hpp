@@ -54,6 +54,11 @@ inline constexpr bool never = false;
     rule(length_changes_parameters, "in a network of any length the parameters are the same at every length; this layer's would have another extent") \
     rule(table_of_fewer_positions, "the table has fewer rows than the sequence has positions; give it more, or shorten the sequence") \
     rule(lengths_do_not_fit, "the lengths must be one integer for each sample") \
+    rule(attention_sees_later_positions, "generation makes one token after the other, and this attention sees those that come later, or another sequence; say causal") \
+    rule(other_positions_are_read, "generation makes one position after the other, and a position of this layer's output is made of others of its input, or depends on which it is, which a cache of keys and values does not hold; attention<causal> and layers that work position by position can be generated from") \
+    rule(nothing_to_keep, "generation keeps keys and values of causal attention, and the network has none") \
+    rule(generates_from_tokens, "generation is from a network of one input, tokens [N,T] (int32), that makes logits [N,T,V] of them") \
+    rule(loss_compares_samples, "generation is from a network that says what comes next in each sample by itself, and this loss compares the samples of a batch") \
     rule(integers_into_arithmetic, "the layer computes with floating-point numbers and this input has integers") \
     rule(wrong_number_of_inputs, "the layer does not take this number of inputs") \
     rule(operators_share_a_name, "two operators of the network have the same name; an operator's name is its identity in files and tables, so give one's own another") \

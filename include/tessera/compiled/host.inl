@@ -27,6 +27,7 @@
 #include "tessera/backend/host/onednn/version.inl"
 #include "tessera/backend/host/op/attention.inl"
 #include "tessera/backend/host/op/batch_norm.inl"
+#include "tessera/backend/host/op/cached_attention.inl"
 #include "tessera/backend/host/op/concat.inl"
 #include "tessera/backend/host/op/convolution.inl"
 #include "tessera/backend/host/op/cross_entropy.inl"

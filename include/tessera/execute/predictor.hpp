@@ -65,6 +65,13 @@ public:
         session_.change(change);
     }
 
+    /// What follows prompts of tokens: see trainer::generate(). Any thread may call it at any time; each call has
+    /// plans, keys and values of its own, on one device.
+    std::vector<token_list> generate(const std::vector<token_list>& prompts, const generation_options& options = {},
+                                     const generator_options& size = {}) {
+        return detail::generate_once<Net, B>(*this, prompts, options, size);
+    }
+
     graph_view graph() const { return described_.view(); }
     int lanes() const { return session_.lanes(); }                         ///< that there are so far
     index_t arena_bytes() const { return session_.arena_bytes(); }         ///< of all of them

@@ -55,6 +55,8 @@ public:
     /// Runs the training plan: for those who look at its memory or time its tasks.
     const executor<B>& training_executor() const { return plans_.first().runner; }
     const graph_view graph_of() const { return of_.view(); }
+    /// The strategy that it was planned under.
+    const strategy& strategy_of() const { return of_.how; }
     /// The network as the training plan numbers its operators and tensors: where expressions are fused
     /// (session_options::fuse), fewer of them.
     const graph_view planned_graph() const { return plans_.first().planned.network.view(); }

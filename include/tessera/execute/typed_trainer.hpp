@@ -10,6 +10,7 @@
 #include "tessera/execute/batch.hpp"
 #include "tessera/execute/check_backend.hpp"
 #include "tessera/execute/evaluate_calls.hpp"
+#include "tessera/execute/generation_options.hpp"
 #include "tessera/execute/layer_calls.hpp"
 #include "tessera/execute/learning_rate.hpp"
 #include "tessera/execute/local/device_turn.hpp"
@@ -155,6 +156,14 @@ public:
     /// none.
     void use_ema(bool use) { session_.use_ema(use); }
     [[deprecated("since 0.3: use use_ema")]] void use_averages(bool use) { use_ema(use); }
+
+    /// What follows prompts of tokens: makes a generator, which has plans of its own and copies of the weights, and
+    /// asks it. For many calls make one generator and keep it. Of tessera/execute/generator.hpp, which must be
+    /// included.
+    std::vector<token_list> generate(const std::vector<token_list>& prompts, const generation_options& options = {},
+                                     const generator_options& size = {}) {
+        return detail::generate_once<Net, B>(*this, prompts, options, size);
+    }
 
     // ---- what there is ----------------------------------------------------------------------------------------------
 

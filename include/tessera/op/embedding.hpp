@@ -3,6 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/op/add.hpp"
 #include "tessera/op/options.hpp"
 #include "tessera/op/record.hpp"
 
@@ -100,6 +101,22 @@ inline constexpr op_record embedding_record{
     .index_bound = [](const op_attributes& a, const shape*, int) { return a.as<embedding_attributes>().vocabulary; },
     .own = list_of<embedding_attributes>(),
 };
+/// Piece by piece it is a look-up of positions, whose vectors are added.
+constexpr piecewise_use position_embedding_in_pieces(const op_attributes& a, const shape* x, index_t room) {
+    const auto own = a.as<position_embedding_attributes>();
+    const index_t rows = own.rows == 0 ? x[0][1] : own.rows;
+    piecewise_use u;
+    if (rows < room) {
+        u.refused = problem{rule::table_of_fewer_positions, -1, static_cast<int>(loop_name::position), rows, room};
+    }
+    u.attributes = attributes_of(op_kind{&add_record}, detail::no_attributes{});
+    u.attributes.math = a.math;
+    u.looks_up = true;
+    u.look_up = attributes_of(op_kind{&embedding_record}, embedding_attributes{rows, x[0][2]});
+    u.look_up.math = a.math;
+    return u;
+}
+
 inline constexpr op_record position_embedding_record{
     .name = "position_embedding",
     .infer = [](const op_attributes& a, const shape* x,
@@ -112,6 +129,8 @@ inline constexpr op_record position_embedding_record{
             a.set(own.rows == 0 ? position_embedding_attributes{x[0][1]} : own);
             return a;
         },
+    .piecewise = [](const op_attributes& a, const shape* x,
+                    index_t room) { return position_embedding_in_pieces(a, x, room); },
     .own = list_of<position_embedding_attributes>(),
 };
 

@@ -42,6 +42,19 @@ struct loss_rows {
     const float* parameter = nullptr; ///< the loss's first parameter; null: it has none
 };
 
+/// What stands in the place of an operator when positions of a sequence come piece by piece, and what earlier ones have
+/// left is kept.
+struct piecewise_use {
+    problem refused; ///< `op` is left to the caller
+    /// Of that operator; its inputs are those of the one whose place it takes, and one more.
+    op_attributes attributes;
+    /// The one more: number[N] (int32) of each sample's first new position, or what `look_up`, an operator of its own,
+    /// makes of number[N,P] of all with the parameters.
+    bool looks_up = false;
+    op_attributes look_up;
+    fixed_vector<shape, 3> kept; ///< its parameters, in which it keeps what it needs of earlier positions
+};
+
 /// What there is to know of an operator, whatever its attributes and the shapes of its inputs. No member is for one
 /// operator's sake: where only one of the library's has it, others can have it as well, and tests/op/predicates.cpp
 /// defines one that does.
@@ -62,6 +75,10 @@ struct op_record {
     /// these inputs, for shorter ones as well. Null: its parameters do not depend on the length, or it cannot have
     /// shorter sequences.
     optional_function<op_attributes(op_attributes, const shape* inputs)> for_longest{};
+    /// Of an operator that is not the same at every position, of sequences of up to `room` positions: how it computes
+    /// positions that come piece by piece. Null: it makes each position of its output of the same position of its
+    /// inputs, and it does not matter which, or it cannot.
+    optional_function<piecewise_use(const op_attributes&, const shape* inputs, index_t room)> piecewise{};
     /// Of running state: the weight of the newest statistics in it.
     optional_function<double(const op_attributes&)> momentum{};
     /// How many integers, from 0, input `slot` of the operator may hold, of inputs of these shapes; 0: it holds

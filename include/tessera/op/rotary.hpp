@@ -38,9 +38,58 @@ constexpr rotary_scaling scaling_of(const rotary_attributes& a) {
     return {1 / a.factor, a.original / (two_pi * width), a.low / width};
 }
 
+/// What stands in its place where positions come piece by piece: x[N,P,C], first[N] (int32) -> y like x, where position
+/// i of sample n is number first[n] + i. Heads are split, not their channels.
+constexpr description describe_placed_rotary(const rotary_attributes& a, const shape& x) {
+    detail::describer w;
+    const int n = w.add_loop(loop_name::sample, x[0]);
+    const int t = w.add_loop(loop_name::position, x[1]);
+    const int h = w.add_loop(loop_name::channel, a.heads);
+    const int c = w.add_loop(loop_name::factor, x[2] / a.heads, true);
+    const auto rows = [&](operand_kind kind) {
+        const int o = w.add_operand(kind, 0);
+        w.index(o, x[0], n);
+        w.index(o, x[1], t);
+        affine channel = w.at(h, x[2] / a.heads);
+        channel.terms.push_back({c, 1});
+        w.index(o, x[2], channel);
+        w.d.operands[o].differentiable = false;
+        return o;
+    };
+    const int input = rows(operand_kind::input);
+    const int first = w.add_operand(operand_kind::input, 1, element::i32);
+    w.index(first, x[0], n);
+    w.d.operands[first].differentiable = false;
+    const int output = rows(operand_kind::output);
+    w.add_nest(w.all_loops(), bit(input) | bit(first), output, reducer::none, 3);
+    return w.d;
+}
+inline constexpr op_record placed_rotary_record{
+    .name = "placed_rotary",
+    .infer =
+        [](const op_attributes& a, const shape* x, int) {
+            const inferred r = detail::infer_rank(x[0], 3, 3);
+            const index_t heads = a.as<rotary_attributes>().heads;
+            return r.refused || (heads > 0 && x[0][2] % (2 * heads) == 0)
+                       ? r
+                       : detail::refuse(rule::heads_do_not_divide_channels, x[0][2], 2 * heads);
+        },
+    .describe = [](const op_attributes& a, const shape* x,
+                   int) { return describe_placed_rotary(a.as<rotary_attributes>(), *x); },
+    .inputs = 2,
+    .index_bound = [](const op_attributes&, const shape*, int slot) { return slot == 1 ? index_t{INT32_MAX} : 0; },
+};
+
 struct rotary_body : expression::functions, nests::names {
     static constexpr const char* name = "rotary";
     using options = rotary_attributes;
+
+    static constexpr piecewise_use piecewise(const op_attributes& a, const shape*, index_t) {
+        piecewise_use u;
+        u.attributes = a;
+        u.attributes.kind = {&placed_rotary_record};
+        return u;
+    }
 
     /// A rotation is a sum over the two channels of a pair. Heads are split as channels.
     static constexpr void body(auto& w, const options& a) {

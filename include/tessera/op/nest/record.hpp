@@ -142,6 +142,15 @@ constexpr optional_function<double(const op_attributes&, const loss_rows&)> row_
         return nullptr;
     }
 }
+/// How positions that come piece by piece are computed, where a body says it.
+template <class Body>
+constexpr optional_function<piecewise_use(const op_attributes&, const shape*, index_t)> piecewise_of() {
+    if constexpr (requires { &Body::piecewise; }) {
+        return function_of(&Body::piecewise);
+    } else {
+        return nullptr;
+    }
+}
 template <class Body>
 constexpr bool takes_logits() {
     if constexpr (requires { Body::takes_logits; }) {
@@ -185,6 +194,7 @@ constexpr op_record record(const char* name) {
         .inputs = p.inputs,
         .facts = {.loss = p.loss},
         .initial = {p.initial[0], p.initial[1], p.initial[2]},
+        .piecewise = detail::piecewise_of<Body>(),
         .index_bound = detail::takes_integers(p) ? function_of(detail::integers_of_body<Body>) : nullptr,
         .labels = p.loss ? function_of(detail::labels_of_body<Body>) : nullptr,
         .ignored = p.ignores ? function_of(detail::ignored_of_body<Body>) : nullptr,

@@ -7,6 +7,7 @@
 
 #include "tessera/backend/host/op/attention.hpp"
 #include "tessera/backend/host/op/batch_norm.hpp"
+#include "tessera/backend/host/op/cached_attention.hpp"
 #include "tessera/backend/host/op/concat.hpp"
 #include "tessera/backend/host/op/convolution.hpp"
 #include "tessera/backend/host/op/cross_entropy.hpp"
@@ -44,6 +45,7 @@ namespace tessera::host {
 inline constexpr auto library_rows = row_list<>()
     + attention_rows
     + batch_norm_rows
+    + cached_attention_rows
     + concat_rows
     + convolution_rows
     + cross_entropy_rows

@@ -5,6 +5,7 @@
 
 #include "tessera/backend/reference/op/attention.hpp"
 #include "tessera/backend/reference/op/batch_norm.hpp"
+#include "tessera/backend/reference/op/cached_attention.hpp"
 #include "tessera/backend/reference/op/copy.hpp"
 #include "tessera/backend/reference/op/cross_entropy.hpp"
 #include "tessera/backend/reference/op/dropout.hpp"
@@ -34,6 +35,7 @@ namespace tessera::reference {
 inline constexpr auto library_rows = row_list<>()
     + attention_rows
     + batch_norm_rows
+    + cached_attention_rows
     + copy_rows
     + cross_entropy_rows
     + dropout_rows
