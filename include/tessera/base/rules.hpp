@@ -33,6 +33,7 @@ inline constexpr bool never = false;
     rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \
     rule(heads_do_not_divide_channels, "the heads must divide the channels of inputs of rank 3 and be the second extent of an input of rank 4") \
     rule(key_heads_do_not_divide_heads, "the heads of keys and values must divide the heads of queries, each being for as many of them") \
+    rule(buckets_do_not_fit, "buckets of distances are at least 2, or where attention is not causal an even number, at least 4; the largest distance is more than how many of a side's have one distance each, half of them") \
     rule(transposed_dilation, "a transposed convolution has no dilation") \
     rule(transposed_output_is_empty, "the padding of a transposed convolution takes away its whole output; pad less") \
     rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \

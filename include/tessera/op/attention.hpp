@@ -12,7 +12,8 @@
 namespace tessera::op {
 
 /// The score of key s for query t of a head: z = scale * (q . k); where softcap > 0, z = softcap * tanh(z / softcap);
-/// with ALiBi less slope * (t' - s). A query stands at t' = t + S - T of the keys: queries are the last ones.
+/// with ALiBi less slope * (t' - s), with buckets more what a table has for s - t' and the head. A query stands at
+/// t' = t + S - T of the keys: queries are the last ones.
 struct attention_attributes {
     static constexpr index_t unlimited = INT32_MAX;
 
@@ -24,16 +25,37 @@ struct attention_attributes {
     double softcap = 0;         ///< 0: none
     flag alibi = false;         ///< head h (from 0) has the slope 2^(-8 (h + 1) / H) (Press et al. 2022)
     index_t percent = 0;        ///< of the weights that are dropped, by the number of (n, h, t, s)
-    static constexpr attribute_field fields[] = {{"heads", 1, 1},     {"key_heads", 1, 0},   flag_field("causal"),
-                                                 {"window", 1, 1},    number_field("scale"), number_field("softcap"),
-                                                 flag_field("alibi"), {"percent", 1, 0, 99}};
+    index_t buckets = 0;        ///< of distances: rows of the table [buckets, H], which is a parameter; 0: none
+    index_t max_distance = 128; ///< from which on all are in one bucket
+    static constexpr attribute_field fields[] = {
+        {"heads", 1, 1},         {"key_heads", 1, 0}, flag_field("causal"),  {"window", 1, 1},  number_field("scale"),
+        number_field("softcap"), flag_field("alibi"), {"percent", 1, 0, 99}, {"buckets", 1, 0}, {"max_distance", 1, 1}};
 
     constexpr index_t groups() const { return key_heads == 0 ? heads : key_heads; }
+    /// Buckets of keys behind a query, or at its place; before it there are as many, where it sees any.
+    constexpr index_t buckets_behind() const { return causal ? buckets : buckets / 2; }
     /// What q . k is multiplied by.
     double scale_of(index_t width) const { return scale == 0 ? 1 / __builtin_sqrt(static_cast<double>(width)) : scale; }
     /// ALiBi's, of a head of queries.
     double slope_of(index_t head) const {
         return __builtin_exp2(-8 * static_cast<double>(head + 1) / static_cast<double>(heads));
+    }
+    /// The bucket of a key so many places before a query, less than 0 behind it (Raffel et al. 2020, "Exploring the
+    /// limits of transfer learning", section 2.1): of a side's buckets one half have a distance each, from 0 on, and
+    /// the widths of the others grow by one factor until max_distance. The small addend keeps distances that are whole
+    /// powers of the factor on their own side, whatever a logarithm's last bit is.
+    index_t bucket_of(index_t ahead) const {
+        const index_t each = buckets_behind();
+        const index_t near = each / 2;
+        const index_t first = ahead > 0 && !causal ? each : 0;
+        const index_t apart = ahead < 0 ? -ahead : causal ? 0 : ahead;
+        if (apart < near) {
+            return first + apart;
+        }
+        const auto ratio = [&](index_t of) { return static_cast<double>(of) / static_cast<double>(near); };
+        const double far = __builtin_log(ratio(apart)) / __builtin_log(ratio(max_distance));
+        const index_t bucket = near + static_cast<index_t>(far * static_cast<double>(each - near) + 1e-9);
+        return first + (bucket < each ? bucket : each - 1);
     }
 };
 
@@ -77,7 +99,8 @@ struct attention_loops {
 /// output's bytes for the third; backward 4 bytes a row and head, where the gradient of the sum stands for the sum of
 /// dy * y, which is over the values of a head and, of partial outputs, over parts. The first nest has the values among
 /// its reads, so that one pass makes all three gradients. Backward is 5 products of matrices to forward's 2: scores
-/// anew, and the gradients of weights, values, queries and keys.
+/// anew, and the gradients of weights, values, queries and keys; that of a table of buckets, which a pass of its own
+/// makes, is 2 more.
 constexpr description describe_attention(const attention_attributes& a, const shape* x, bool padded) {
     const shape& q = x[0];
     const shape& k = x[1];
@@ -126,8 +149,18 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     if (padded) {
         const int o = w.add_operand(operand_kind::input, 3, element::i32);
         w.index(o, q[0], l.sample);
+        if (x[3].rank == 2) {
+            w.index(o, k[1], l.key);
+        }
         w.d.operands[o].differentiable = false;
         lengths = bit(o);
+    }
+    std::uint32_t table = 0;
+    if (a.buckets > 0) {
+        const int o = w.add_operand(operand_kind::parameter, 0);
+        w.index(o, a.buckets, w.everything());
+        w.index(o, a.heads, of_heads(1, -1));
+        table = bit(o);
     }
     const auto of_rows = [&](int slot) {
         const int o = w.add_operand(operand_kind::intermediate, slot);
@@ -144,12 +177,16 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     w.index(output, q[1], l.query);
     w.index(output, a.heads * value_width, of_heads(value_width, l.channel));
 
-    const std::uint32_t scores = bit(query) | bit(key) | lengths;
+    const std::uint32_t scores = bit(query) | bit(key) | lengths | table;
     const std::uint32_t all = scores | bit(value) | bit(largest) | bit(total);
     const int anew[3] = {2, 1, 2}; // products of matrices for dq and the scores, dk, dv and the weights' gradients
     for (int o = 0; o < 3; ++o) {
         w.d.operands[o].gradient_reads = all;
         w.d.operands[o].gradient_times = anew[o];
+    }
+    if (const int o = w.d.find_operand(operand_kind::parameter); o >= 0) {
+        w.d.operands[o].gradient_reads = all;
+        w.d.operands[o].gradient_times = 2;
     }
     w.d.operands[total].gradient_reads = bit(output);
     w.d.operands[total].gradient_times = 0; // no product of matrices
@@ -186,6 +223,12 @@ constexpr inferred infer_attention(const attention_attributes& a, const shape* x
     if (a.percent < 0 || a.percent > 99) {
         return detail::refuse(rule::percent_out_of_range, a.percent, 99);
     }
+    if (a.buckets != 0 && (a.buckets_behind() < 2 || (!a.causal && a.buckets % 2 != 0))) {
+        return detail::refuse(rule::buckets_do_not_fit, a.buckets, a.causal ? 2 : 4);
+    }
+    if (a.buckets != 0 && a.max_distance <= a.buckets_behind() / 2) {
+        return detail::refuse(rule::buckets_do_not_fit, a.max_distance, a.buckets_behind() / 2 + 1);
+    }
     if (q[2] % a.heads != 0) {
         return detail::refuse(rule::heads_do_not_divide_channels, q[2], a.heads);
     }
@@ -203,9 +246,12 @@ constexpr inferred infer_attention(const attention_attributes& a, const shape* x
         return detail::refuse(rule::extents_differ, k[0] != q[0] ? k[0] : v[0], q[0],
                               static_cast<int>(loop_name::sample));
     }
-    if (padded && (x[3].rank != 1 || x[3][0] != q[0])) {
-        return detail::refuse(rule::lengths_do_not_fit, x[3].rank != 1 ? x[3].rank : x[3][0],
-                              x[3].rank != 1 ? 1 : q[0]);
+    if (padded && x[3].rank == 2 && x[3][1] != k[1]) {
+        return detail::refuse(rule::extents_differ, x[3][1], k[1], static_cast<int>(loop_name::key_position));
+    }
+    if (padded && (x[3].rank < 1 || x[3].rank > 2 || x[3][0] != q[0])) {
+        const bool is_of_rank = x[3].rank == 1 || x[3].rank == 2;
+        return detail::refuse(rule::lengths_do_not_fit, is_of_rank ? x[3][0] : x[3].rank, is_of_rank ? q[0] : 1);
     }
     return {{}, make_shape(q[0], q[1], a.heads * (v[2] / groups))};
 }
@@ -218,6 +264,7 @@ inline constexpr op_record attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, false); },
     .inputs = 3,
     .facts = {.work = work_kind::matrix_product},
+    .initial = {initial_values::zeros},
     .own = list_of<attention_attributes>(),
 };
 
@@ -229,7 +276,11 @@ inline constexpr op_record padded_attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, true); },
     .inputs = 4,
     .facts = {.work = work_kind::matrix_product},
-    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 3 ? x[1][1] + 1 : index_t{0}; },
+    .initial = {initial_values::zeros},
+    .index_bound = [](const op_attributes&, const shape* x,
+                      int slot) { return slot != 3        ? index_t{0}
+                                         : x[3].rank == 2 ? index_t{2}
+                                                          : x[1][1] + 1; },
     .own = list_of<attention_attributes>(),
 };
 
@@ -275,12 +326,26 @@ struct alibi {
     requires requires(Own& own) { own.alibi; }
     static constexpr void apply(Own& own) { own.alibi = true; }
 };
+/// attention: a trained number for each of Count buckets of distances and each head is added to scores (Raffel et al.
+/// 2020, "Exploring the limits of transfer learning", section 2.1). Distances from MaxDistance on are in one bucket; half
+/// of them are for keys before a query, unless attention is causal. Several layers have one table as shared<L>.
+template <index_t Count, index_t MaxDistance = 128>
+struct position_buckets {
+    template <class Own>
+    requires requires(Own& own) { own.buckets, own.max_distance; }
+    static constexpr void apply(Own& own) {
+        own.buckets = Count;
+        own.max_distance = MaxDistance;
+    }
+};
 
-/// attention<heads<H>, key_heads<G>, causal, sliding_window<>, score_scale<>, softcap<>, alibi, percent<dropped>>:
-/// queries, keys, values -> their mixture, see op/attention.hpp. A query that sees no key gives zeros.
+/// attention<heads<H>, key_heads<G>, causal, sliding_window<>, score_scale<>, softcap<>, alibi, position_buckets<>,
+/// percent<dropped>>: queries, keys, values -> their mixture, see op/attention.hpp. A query that sees no key gives
+/// zeros.
 template <class... Options>
 struct attention : detail::layer_with<op_kind::attention, op::attention_attributes, Options...> {};
-/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32); those behind it are not seen.
+/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32), those behind it not being seen;
+/// or with a mask[N,S] (int32), in which those with 0 are not.
 template <class... Options>
 struct padded_attention : detail::layer_with<op_kind::padded_attention, op::attention_attributes, Options...> {};
 
