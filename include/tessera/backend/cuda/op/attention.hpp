@@ -105,7 +105,7 @@ __device__ inline long long bucket_of(const Numbers& n, long long ahead) {
     if (apart < near) {
         return first + apart;
     }
-    const double far = log(static_cast<double>(apart) / near) / log(static_cast<double>(n.max_distance) / near);
+    const double far = ::log(static_cast<double>(apart) / near) / ::log(static_cast<double>(n.max_distance) / near);
     const long long bucket = near + static_cast<long long>(far * (each - near) + 1e-9);
     return first + (bucket < each ? bucket : each - 1);
 }
