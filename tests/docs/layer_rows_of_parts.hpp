@@ -73,12 +73,13 @@ inline std::vector<layer_row> linear_layers() {
               "[N,T,H*W], [N,S,G*W], [N,S,G*V] -> [N,T,H*V]",
               ({make_shape(8, 128, 256), make_shape(8, 128, 128), make_shape(8, 128, 128)}),
               ts::attention<ts::heads<4>, ts::key_heads<2>, ts::causal>),
-        LAYER("padded_attention<the same>",
-              "the same of padded sequences: in a network `with_lengths<padded_attention<>>`, or `with_mask<>` of it, in "
-              "a `self_attention`",
-              "as attention, lengths [N] or mask [N,S] -> [N,T,H*V]",
-              ({make_shape(8, 128, 256), make_shape(8, 128, 256), make_shape(8, 128, 256), make_shape(8)}),
-              ts::padded_attention<ts::heads<4>>),
+        LAYER(
+            "padded_attention<the same>",
+            "the same of padded sequences: in a network `with_lengths<padded_attention<>>`, or `with_mask<>` of it, in "
+            "a `self_attention`",
+            "as attention, lengths [N] or mask [N,S] -> [N,T,H*V]",
+            ({make_shape(8, 128, 256), make_shape(8, 128, 256), make_shape(8, 128, 256), make_shape(8)}),
+            ts::padded_attention<ts::heads<4>>),
         LAYER("length_mask<T>", "1 within a sample's length, 0 behind it", "lengths [N] -> [N,T,1]", ({make_shape(8)}),
               ts::length_mask<128>),
         LAYER("dispatch_mask<Slots, top<>>", "1 where a token has a slot of one of its best experts",
