@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in random settings on the host, whole and in shards, for tests/torch/attention.py to compare with PyTorch's:
-// attention FOLDER [settings]
+// Attention in random settings on the host, whole and in shards, for tests/torch/attention.py to compare with
+// PyTorch's: attention FOLDER [settings]
 //
 // Writes FOLDER/settings.txt, a line of numbers for each, and FOLDER/tensors.safetensors with what each read and made.
 #include "support/one_operator.hpp"

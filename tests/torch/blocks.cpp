@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole Transformers of today, small, as their papers have them, trained on the host for tests/torch/blocks.py to repeat
-// with Hugging Face's: blocks FOLDER
+// Whole Transformers of today, small, as their papers have them, trained on the host for tests/torch/blocks.py to
+// repeat with Hugging Face's: blocks FOLDER
 //
 // Writes FOLDER/NAME.safetensors for each: what it was fed, its losses, and its parameters in their order before and
 // after the steps.

@@ -327,8 +327,8 @@ struct alibi {
     static constexpr void apply(Own& own) { own.alibi = true; }
 };
 /// attention: a trained number for each of Count buckets of distances and each head is added to scores (Raffel et al.
-/// 2020, "Exploring the limits of transfer learning", section 2.1). Distances from MaxDistance on are in one bucket; half
-/// of them are for keys before a query, unless attention is causal. Several layers have one table as shared<L>.
+/// 2020, "Exploring the limits of transfer learning", section 2.1). Distances from MaxDistance on are in one bucket;
+/// half of them are for keys before a query, unless attention is causal. Several layers have one table as shared<L>.
 template <index_t Count, index_t MaxDistance = 128>
 struct position_buckets {
     template <class Own>
@@ -344,8 +344,8 @@ struct position_buckets {
 /// zeros.
 template <class... Options>
 struct attention : detail::layer_with<op_kind::attention, op::attention_attributes, Options...> {};
-/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32), those behind it not being seen;
-/// or with a mask[N,S] (int32), in which those with 0 are not.
+/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32), those behind it not being
+/// seen; or with a mask[N,S] (int32), in which those with 0 are not.
 template <class... Options>
 struct padded_attention : detail::layer_with<op_kind::padded_attention, op::attention_attributes, Options...> {};
 

@@ -98,8 +98,7 @@ namespace detail {
 inline constexpr int attention_queries = 64; ///< queries at a time: a lane of a vector each
 inline constexpr int attention_keys = 64;    ///< keys at a time, in strips of 16
 inline constexpr int attention_strip = 16;
-inline constexpr int attention_strips =
-    attention_keys / 2;                      ///< at most: between them, or at their ends, keys are masked
+inline constexpr int attention_strips = attention_keys / 2; ///< at most: between two of them a key is masked
 inline constexpr int attention_together = 4; ///< blocks of queries that forward takes through the keys together
 
 [[nodiscard]] constexpr std::ptrdiff_t smaller(std::ptrdiff_t a, std::ptrdiff_t b) noexcept { return a < b ? a : b; }
