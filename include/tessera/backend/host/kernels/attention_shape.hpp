@@ -127,7 +127,8 @@ struct attention_lanes {
     }
 };
 
-/// At most 16 keys side by side that are not masked, and the blocks of 16 lanes among which there are some that see one of them.
+/// At most 16 keys side by side that are not masked, and the blocks of 16 lanes among which there are some that see one
+/// of them.
 struct attention_keys_strip {
     std::ptrdiff_t first = 0; ///< of the rectangle's keys
     int row = 0;              ///< in the block of keys
