@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect-error: only what has keys and values, attention, lets them go round a ring
+// expect-error: only what has keys and values and no table of buckets, attention, lets them go round a ring
 // expect-error: layer<merge>
 #include <tessera/op/embedding.hpp>
 #include <tessera/op/linear.hpp>

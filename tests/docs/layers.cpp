@@ -64,6 +64,7 @@ constexpr named inputs[] = {
     {"scalars", "[N] of numbers, such as weights of rows"},
     {"labels", "[N] of integers"},
     {"lengths", "[N] of integers: how long each padded sequence is"},
+    {"place_mask", "[N,S] of integers: 1 of places that attention sees, else 0; `with_mask` makes this input"},
     {"label_map<Height, Width>", "[N,Height,Width] of integers, a label for each pixel"},
     {"label_volume<Depth, Height, Width>", "[N,Depth,Height,Width] of integers"},
 };
@@ -96,6 +97,10 @@ constexpr named options[] = {
     {"score_scale<Factor>", "of attention: what query times key is multiplied by, instead of 1 / sqrt(W)"},
     {"softcap<Cap>", "of attention: scores z become Cap * tanh(z / Cap)"},
     {"alibi", "of attention: scores fall with the distance of query and key, in each head by another slope"},
+    {"position_buckets<Count, MaxDistance>",
+     "of attention: a trained number for each bucket of distances and each head is added to scores, as in T5"},
+    {"with_mask<L>",
+     "a padded attention L in a `self_attention` that a mask tells which keys it sees; the mask becomes an input"},
     {"scaled", "a product is divided by the root of what it sums over"},
     {"causal", "a softmax's row sees the columns up to its own number"},
     {"top<Count>", "the experts that a token is sent to"},

@@ -45,7 +45,7 @@ void run(const task& t, outcome& found) {
             finding& f = found.of(p);
             check(f, [&] {
                 host_operators::tester every_way;
-                if (!t.what->is_of_table) { // sums of many numbers, or of some that cancel
+                if (!t.what->is_of_table || is_attention(t)) { // sums of many numbers, or of some that cancel
                     every_way.close = {.relative = t.what->sums_many ? 2e-4 : 2e-5, .absolute = 1e-8};
                 }
                 every_way.takes[0] = p == part::forward;

@@ -186,6 +186,31 @@ struct network
                      logits, ts::cross_entropy> {};
 } // namespace grouped_attention
 
+/// Attention with tables of buckets: one that two layers share, the other one's input padded anywhere.
+namespace biased_attention {
+struct words : ts::embedding<11, 8> {};
+struct norm1 : ts::layer_norm<> {};
+struct query1 : ts::linear<8> {};
+struct key1 : ts::linear<4> {};
+struct value1 : ts::linear<6> {};
+struct merge1 : ts::linear<8> {};
+struct biased : ts::attention<ts::heads<4>, ts::key_heads<2>, ts::causal, ts::position_buckets<6, 4>> {};
+struct norm2 : ts::layer_norm<> {};
+struct query2 : ts::linear<8> {};
+struct key2 : ts::linear<8> {};
+struct value2 : ts::linear<8> {};
+struct merge2 : ts::linear<8> {};
+struct within : ts::padded_attention<ts::heads<2>, ts::position_buckets<8, 5>, ts::percent<10>, ts::score_scale<1>,
+                                     ts::initial_weights<ts::initial::normal<1, 2>>> {};
+struct logits : ts::linear<11> {};
+struct network
+    : ts::sequential<
+          ts::tokens<6>, words,
+          ts::repeat<2, ts::residual<norm1, ts::self_attention<4, query1, key1, value1, merge1, ts::shared<biased>>>>,
+          ts::residual<norm2, ts::self_attention<2, query2, key2, value2, merge2, ts::with_mask<within>>>, logits,
+          ts::cross_entropy> {};
+} // namespace biased_attention
+
 /// Two LSTM layers, a classification of what the last step says.
 namespace recurrent {
 struct words : ts::embedding<9, 5> {};

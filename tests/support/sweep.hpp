@@ -36,6 +36,7 @@ std::vector<Case> sweep_cases() {
     cases.push_back({"MLP", ts::describe<n::mlp::network>(8), plain});
     cases.push_back({"Transformer block", ts::describe<n::transformer::network>(4), plain});
     cases.push_back({"grouped attention", ts::describe<n::grouped_attention::network>(4), plain});
+    cases.push_back({"biased attention", ts::describe<n::biased_attention::network>(4), plain});
     cases.push_back({"LSTM", ts::describe<n::recurrent::network>(4), plain});
     cases.push_back({"translation", ts::describe<n::translator::network>(3), plain});
     cases.push_back({"U-Net with Adam", ts::describe<n::unet::network>(3), adam});

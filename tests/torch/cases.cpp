@@ -246,6 +246,7 @@ int run(const std::string& folder, int steps, int first, int every) {
     const auto residual = ts::describe<test_networks::residual_net::network>(8);
     const auto unet_ = ts::describe<torch_cases::unet::network>(8);
     const auto transformer = ts::describe<test_networks::transformer::network>(8);
+    const auto biased_ = ts::describe<test_networks::biased_attention::network>(8);
     const auto nests_ = ts::describe<torch_cases::nests::network>(8);
     const auto report_ = ts::describe<report::network>(8);
     const auto experts_ = ts::describe<torch_cases::experts>(8);
@@ -267,6 +268,13 @@ int run(const std::string& folder, int steps, int first, int every) {
                            along(g, ts::loop_name::expert, ranks, true), ranks});
         }
     }
+    for (const auto& [name, g] : {std::pair{"transformer", transformer.view()}, {"biased", biased_.view()}}) {
+        for (const int ranks : {2, 4}) {
+            all.push_back({name + std::string("-keys-") + std::to_string(ranks), g,
+                           along(g, ts::loop_name::key_position, ranks, true), ranks});
+        }
+    }
+    add_cases(all, "biased", biased_.view());
     add_cases(all, "bf16-images", rounded_images_.view());
     add_cases(all, "bf16-words", rounded_words_.view());
     int exported = 0;

@@ -33,6 +33,7 @@ inline constexpr bool never = false;
     rule(inner_extents_differ, "the extents that a matrix product sums over must be equal; transpose_first and transpose_second exchange rows and columns") \
     rule(heads_do_not_divide_channels, "the heads must divide the channels of inputs of rank 3 and be the second extent of an input of rank 4") \
     rule(key_heads_do_not_divide_heads, "the heads of keys and values must divide the heads of queries, each being for as many of them") \
+    rule(buckets_do_not_fit, "buckets of distances are at least 2, or where attention is not causal an even number, at least 4; the largest distance is more than how many of a side's have one distance each, half of them") \
     rule(transposed_dilation, "a transposed convolution has no dilation") \
     rule(transposed_output_is_empty, "the padding of a transposed convolution takes away its whole output; pad less") \
     rule(experts_do_not_divide_slots, "the experts must divide the rows of their input, each having as many slots") \
@@ -104,7 +105,7 @@ inline constexpr bool never = false;
     rule(partial_degrees_differ, "a layer that passes a partial tensor on must have as many parts as the tensor") \
     rule(more_devices_than_heads, "there are more devices that share a sequence than heads of attention, which each takes some of; let as many share it as there are heads, or fewer") \
     rule(devices_do_not_divide_heads, "devices that share a sequence take as many heads of attention each; their number must divide the heads") \
-    rule(ring_without_keys, "only what has keys and values, attention, lets them go round a ring") \
+    rule(ring_without_keys, "only what has keys and values and no table of buckets, attention, lets them go round a ring") \
     rule(ring_of_divided_keys, "keys that go round a ring are divided by it as the positions of queries are; leave key_position whole, and shards without replicas") \
     rule(ring_longer_than_keys, "a ring has as many pieces of keys as shards of positions, each with a key at least") \
     rule(gathered_into_coupled_split, "the input is gathered although the layer splits it along a coupled dimension; drop gathered") \

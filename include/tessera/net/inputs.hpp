@@ -64,6 +64,12 @@ struct lengths {
     static constexpr element type = element::i32;
     static constexpr shape extents(index_t batch) { return make_shape(batch); }
 };
+/// Which places of each sample's sequence others see: 1, or 0; as many integers as it has places. Parts make this
+/// input, with_mask<>.
+struct place_mask {
+    static constexpr element type = element::i32;
+    static constexpr shape extents(index_t batch, index_t places) { return make_shape(batch, places); }
+};
 /// One integer per pixel.
 template <index_t Height, index_t Width>
 struct label_map {

@@ -16,7 +16,8 @@ namespace tessera::op {
 /// output's bytes for the third; backward 4 bytes a row and head, where the gradient of the sum stands for the sum of
 /// dy * y, which is over the values of a head and, of partial outputs, over parts. The first nest has the values among
 /// its reads, so that one pass makes all three gradients. Backward is 5 products of matrices to forward's 2: scores
-/// anew, and the gradients of weights, values, queries and keys.
+/// anew, and the gradients of weights, values, queries and keys; that of a table of buckets, which a pass of its own
+/// makes, is 2 more.
 constexpr description describe_attention(const attention_attributes& a, const shape* x, bool padded) {
     const shape& q = x[0];
     const shape& k = x[1];
@@ -65,8 +66,18 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     if (padded) {
         const int o = w.add_operand(operand_kind::input, 3, element::i32);
         w.index(o, q[0], l.sample);
+        if (x[3].rank == 2) {
+            w.index(o, k[1], l.key);
+        }
         w.d.operands[o].differentiable = false;
         lengths = bit(o);
+    }
+    std::uint32_t table = 0;
+    if (a.buckets > 0) {
+        const int o = w.add_operand(operand_kind::parameter, 0);
+        w.index(o, a.buckets, w.everything());
+        w.index(o, a.heads, of_heads(1, -1));
+        table = bit(o);
     }
     const auto of_rows = [&](int slot) {
         const int o = w.add_operand(operand_kind::intermediate, slot);
@@ -83,12 +94,16 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     w.index(output, q[1], l.query);
     w.index(output, a.heads * value_width, of_heads(value_width, l.channel));
 
-    const std::uint32_t scores = bit(query) | bit(key) | lengths;
+    const std::uint32_t scores = bit(query) | bit(key) | lengths | table;
     const std::uint32_t all = scores | bit(value) | bit(largest) | bit(total);
     const int anew[3] = {2, 1, 2}; // products of matrices for dq and the scores, dk, dv and the weights' gradients
     for (int o = 0; o < 3; ++o) {
         w.d.operands[o].gradient_reads = all;
         w.d.operands[o].gradient_times = anew[o];
+    }
+    if (const int o = w.d.find_operand(operand_kind::parameter); o >= 0) {
+        w.d.operands[o].gradient_reads = all;
+        w.d.operands[o].gradient_times = 2;
     }
     w.d.operands[total].gradient_reads = bit(output);
     w.d.operands[total].gradient_times = 0; // no product of matrices
@@ -109,6 +124,8 @@ constexpr piecewise_use attention_in_pieces(const op_attributes& a, const shape*
     piecewise_use u;
     if (!own.of.causal || x[0][1] != x[1][1]) {
         u.refused = problem{rule::attention_sees_later_positions, -1, -1, x[1][1], x[0][1]};
+    } else if (own.of.buckets > 0) { // a table, which what is kept has no place for
+        u.refused = problem{rule::other_positions_are_read, -1, -1, own.of.buckets, 0};
     }
     own.of.percent = 0; // nothing is dropped from predictions
     u.attributes = attributes_of(op_kind{&cached_attention_record}, own);
@@ -126,6 +143,7 @@ inline constexpr op_record attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, false); },
     .inputs = 3,
     .facts = {.work = work_kind::matrix_product, .merges = true},
+    .initial = {initial_values::zeros},
     .piecewise = [](const op_attributes& a, const shape* x, index_t room) { return attention_in_pieces(a, x, room); },
     .own = list_of<attention_attributes>(),
 };
@@ -138,7 +156,11 @@ inline constexpr op_record padded_attention_record{
                    int) { return describe_attention(a.as<attention_attributes>(), x, true); },
     .inputs = 4,
     .facts = {.work = work_kind::matrix_product, .merges = true},
-    .index_bound = [](const op_attributes&, const shape* x, int slot) { return slot == 3 ? x[1][1] + 1 : index_t{0}; },
+    .initial = {initial_values::zeros},
+    .index_bound = [](const op_attributes&, const shape* x,
+                      int slot) { return slot != 3        ? index_t{0}
+                                         : x[3].rank == 2 ? index_t{2}
+                                                          : x[1][1] + 1; },
     .own = list_of<attention_attributes>(),
 };
 
@@ -184,12 +206,26 @@ struct alibi {
     requires requires(Own& own) { own.alibi; }
     static constexpr void apply(Own& own) { own.alibi = true; }
 };
+/// attention: a trained number for each of Count buckets of distances and each head is added to scores (Raffel et al.
+/// 2020, "Exploring the limits of transfer learning", section 2.1). Distances from MaxDistance on are in one bucket;
+/// half of them are for keys before a query, unless attention is causal. Several layers have one table as shared<L>.
+template <index_t Count, index_t MaxDistance = 128>
+struct position_buckets {
+    template <class Own>
+    requires requires(Own& own) { own.buckets, own.max_distance; }
+    static constexpr void apply(Own& own) {
+        own.buckets = Count;
+        own.max_distance = MaxDistance;
+    }
+};
 
-/// attention<heads<H>, key_heads<G>, causal, sliding_window<>, score_scale<>, softcap<>, alibi, percent<dropped>>:
-/// queries, keys, values -> their mixture, see op/attention.hpp. A query that sees no key gives zeros.
+/// attention<heads<H>, key_heads<G>, causal, sliding_window<>, score_scale<>, softcap<>, alibi, position_buckets<>,
+/// percent<dropped>>: queries, keys, values -> their mixture, see op/attention.hpp. A query that sees no key gives
+/// zeros.
 template <class... Options>
 struct attention : detail::layer_with<op_kind::attention, op::attention_attributes, Options...> {};
-/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32); those behind it are not seen.
+/// padded_attention: the same with the number of keys of each sample, lengths[N] (int32), those behind it not being
+/// seen; or with a mask[N,S] (int32), in which those with 0 are not.
 template <class... Options>
 struct padded_attention : detail::layer_with<op_kind::padded_attention, op::attention_attributes, Options...> {};
 

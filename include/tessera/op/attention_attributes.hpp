@@ -10,7 +10,8 @@
 namespace tessera::op {
 
 /// The score of key s for query t of a head: z = scale * (q . k); where softcap > 0, z = softcap * tanh(z / softcap);
-/// with ALiBi less slope * (t' - s). A query stands at t' = t + S - T of the keys: queries are the last ones.
+/// with ALiBi less slope * (t' - s), with buckets more what a table has for s - t' and the head. A query stands at
+/// t' = t + S - T of the keys: queries are the last ones.
 struct attention_attributes {
     static constexpr index_t unlimited = INT32_MAX;
 
@@ -22,16 +23,37 @@ struct attention_attributes {
     double softcap = 0;         ///< 0: none
     flag alibi = false;         ///< head h (from 0) has the slope 2^(-8 (h + 1) / H) (Press et al. 2022)
     index_t percent = 0;        ///< of the weights that are dropped, by the number of (n, h, t, s)
-    static constexpr attribute_field fields[] = {{"heads", 1, 1},     {"key_heads", 1, 0},   flag_field("causal"),
-                                                 {"window", 1, 1},    number_field("scale"), number_field("softcap"),
-                                                 flag_field("alibi"), {"percent", 1, 0, 99}};
+    index_t buckets = 0;        ///< of distances: rows of the table [buckets, H], which is a parameter; 0: none
+    index_t max_distance = 128; ///< from which on all are in one bucket
+    static constexpr attribute_field fields[] = {
+        {"heads", 1, 1},         {"key_heads", 1, 0}, flag_field("causal"),  {"window", 1, 1},  number_field("scale"),
+        number_field("softcap"), flag_field("alibi"), {"percent", 1, 0, 99}, {"buckets", 1, 0}, {"max_distance", 1, 1}};
 
     constexpr index_t groups() const { return key_heads == 0 ? heads : key_heads; }
+    /// Buckets of keys behind a query, or at its place; before it there are as many, where it sees any.
+    constexpr index_t buckets_behind() const { return causal ? buckets : buckets / 2; }
     /// What q . k is multiplied by.
     double scale_of(index_t width) const { return scale == 0 ? 1 / __builtin_sqrt(static_cast<double>(width)) : scale; }
     /// ALiBi's, of a head of queries.
     double slope_of(index_t head) const {
         return __builtin_exp2(-8 * static_cast<double>(head + 1) / static_cast<double>(heads));
+    }
+    /// The bucket of a key so many places before a query, less than 0 behind it (Raffel et al. 2020, "Exploring the
+    /// limits of transfer learning", section 2.1): of a side's buckets one half have a distance each, from 0 on, and
+    /// the widths of the others grow by one factor until max_distance. The small addend keeps distances that are whole
+    /// powers of the factor on their own side, whatever a logarithm's last bit is.
+    index_t bucket_of(index_t ahead) const {
+        const index_t each = buckets_behind();
+        const index_t near = each / 2;
+        const index_t first = ahead > 0 && !causal ? each : 0;
+        const index_t apart = ahead < 0 ? -ahead : causal ? 0 : ahead;
+        if (apart < near) {
+            return first + apart;
+        }
+        const auto ratio = [&](index_t of) { return static_cast<double>(of) / static_cast<double>(near); };
+        const double far = __builtin_log(ratio(apart)) / __builtin_log(ratio(max_distance));
+        const index_t bucket = near + static_cast<index_t>(far * static_cast<double>(each - near) + 1e-9);
+        return first + (bucket < each ? bucket : each - 1);
     }
 };
 
@@ -92,6 +114,12 @@ constexpr inferred infer_attention(const attention_attributes& a, const shape* x
     if (a.percent < 0 || a.percent > 99) {
         return detail::refuse(rule::percent_out_of_range, a.percent, 99);
     }
+    if (a.buckets != 0 && (a.buckets_behind() < 2 || (!a.causal && a.buckets % 2 != 0))) {
+        return detail::refuse(rule::buckets_do_not_fit, a.buckets, a.causal ? 2 : 4);
+    }
+    if (a.buckets != 0 && a.max_distance <= a.buckets_behind() / 2) {
+        return detail::refuse(rule::buckets_do_not_fit, a.max_distance, a.buckets_behind() / 2 + 1);
+    }
     if (q[2] % a.heads != 0) {
         return detail::refuse(rule::heads_do_not_divide_channels, q[2], a.heads);
     }
@@ -109,9 +137,12 @@ constexpr inferred infer_attention(const attention_attributes& a, const shape* x
         return detail::refuse(rule::extents_differ, k[0] != q[0] ? k[0] : v[0], q[0],
                               static_cast<int>(loop_name::sample));
     }
-    if (padded && (x[3].rank != 1 || x[3][0] != q[0])) {
-        return detail::refuse(rule::lengths_do_not_fit, x[3].rank != 1 ? x[3].rank : x[3][0],
-                              x[3].rank != 1 ? 1 : q[0]);
+    if (padded && x[3].rank == 2 && x[3][1] != k[1]) {
+        return detail::refuse(rule::extents_differ, x[3][1], k[1], static_cast<int>(loop_name::key_position));
+    }
+    if (padded && (x[3].rank < 1 || x[3].rank > 2 || x[3][0] != q[0])) {
+        const bool is_of_rank = x[3].rank == 1 || x[3].rank == 2;
+        return detail::refuse(rule::lengths_do_not_fit, is_of_rank ? x[3][0] : x[3].rank, is_of_rank ? q[0] : 1);
     }
     return {{}, make_shape(q[0], q[1], a.heads * (v[2] / groups))};
 }

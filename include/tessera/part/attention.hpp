@@ -32,8 +32,10 @@ struct attention_core {
     }
 };
 
+enum class hidden_keys { none, by_length, by_mask };
+
 /// In one operator, without such tensors.
-template <class Layer>
+template <class Layer, hidden_keys Hidden = hidden_keys::none, bool IsShared = false>
 struct attention_operator {
     static constexpr int op_count = 1;
 
@@ -45,10 +47,13 @@ struct attention_operator {
         if (b.refused) {
             return -1;
         }
-        const bool is_padded = Layer::attributes.kind == op_kind::padded_attention;
-        const int lengths = is_padded ? lengths_in(b, b.tensors[queries].extents[0]) : -1;
-        const int all[4] = {queries, keys, values, lengths};
-        return b.add_op(Layer::attributes, name_of_layer<Layer>(), key_of<Layer>, false, all, is_padded ? 4 : 3);
+        int all[4] = {queries, keys, values, -1};
+        if constexpr (Hidden != hidden_keys::none) {
+            const shape of = b.tensors[keys].extents;
+            all[3] = Hidden == hidden_keys::by_length ? lengths_in(b, of[0]) : mask_in(b, of[0], of[1]);
+        }
+        return b.add_op(Layer::attributes, name_of_layer<Layer>(), key_of<Layer>, IsShared, all,
+                        Hidden != hidden_keys::none ? 4 : 3);
     }
 };
 
@@ -64,20 +69,35 @@ struct attention_core<Heads, softmax<Options...>, dropout<Percent>>
     : attention_operator<attention<heads<Heads>, Options..., percent<Percent>>> {};
 template <int Heads, class... Options>
 struct attention_core<Heads, with_lengths<padded_softmax<Options...>>>
-    : attention_operator<padded_attention<heads<Heads>, Options...>> {};
+    : attention_operator<padded_attention<heads<Heads>, Options...>, hidden_keys::by_length> {};
 template <int Heads, class... Options, int Percent>
 struct attention_core<Heads, with_lengths<padded_softmax<Options...>>, dropout<Percent>>
-    : attention_operator<padded_attention<heads<Heads>, Options..., percent<Percent>>> {};
-template <int Heads, AttentionLayer L>
-struct attention_core<Heads, L> : attention_operator<L> {
-    static_assert(L::attributes.template as<op::attention_attributes>().heads == Heads,
-                  "tessera: an attention<> in self_attention<Heads, ...> has as many heads<>");
+    : attention_operator<padded_attention<heads<Heads>, Options..., percent<Percent>>, hidden_keys::by_length> {};
+
+template <int Heads, class L>
+constexpr bool has_heads = L::attributes.template as<op::attention_attributes>().heads == Heads;
+
+template <int Heads, AttentionLayer L, bool IsShared = false>
+struct attention_of : attention_operator<L, hidden_keys::none, IsShared> {
+    static_assert(has_heads<Heads, L>, "tessera: an attention<> in self_attention<Heads, ...> has as many heads<>");
 };
-template <int Heads, PaddedAttentionLayer L>
-struct attention_core<Heads, with_lengths<L>> : attention_operator<L> {
-    static_assert(L::attributes.template as<op::attention_attributes>().heads == Heads,
+template <int Heads, PaddedAttentionLayer L, hidden_keys Hidden, bool IsShared = false>
+struct padded_attention_of : attention_operator<L, Hidden, IsShared> {
+    static_assert(has_heads<Heads, L>,
                   "tessera: a padded_attention<> in self_attention<Heads, ...> has as many heads<>");
 };
+template <int Heads, AttentionLayer L>
+struct attention_core<Heads, L> : attention_of<Heads, L> {};
+template <int Heads, AttentionLayer L>
+struct attention_core<Heads, shared<L>> : attention_of<Heads, L, true> {};
+template <int Heads, PaddedAttentionLayer L>
+struct attention_core<Heads, with_lengths<L>> : padded_attention_of<Heads, L, hidden_keys::by_length> {};
+template <int Heads, PaddedAttentionLayer L>
+struct attention_core<Heads, with_lengths<shared<L>>> : padded_attention_of<Heads, L, hidden_keys::by_length, true> {};
+template <int Heads, PaddedAttentionLayer L>
+struct attention_core<Heads, with_mask<L>> : padded_attention_of<Heads, L, hidden_keys::by_mask> {};
+template <int Heads, PaddedAttentionLayer L>
+struct attention_core<Heads, with_mask<shared<L>>> : padded_attention_of<Heads, L, hidden_keys::by_mask, true> {};
 
 template <int Heads, class Query, class Key, class Value, class Output, class... Weights>
 struct attention_parts {
@@ -110,7 +130,8 @@ struct attention_parts {
 /// linear layers or parts that end in one. Weights say how scores become weights:
 ///
 /// - softmax<>, softmax<causal>, with_lengths<padded_softmax<>>, each alone or with a dropout<> behind it, or an
-///   attention<> (with_lengths<padded_attention<>>) with further options: one operator, which keeps no weights;
+///   attention<> (with_lengths<padded_attention<>>, with_mask<padded_attention<>>) with further options: one operator,
+///   which keeps no weights. shared<L> in place of such a layer L has one table of buckets for all that use it;
 /// - anything else, such as layers of your own that inherit from these: they turn scores [N,Heads,T,T] into weights,
 ///   which are tensors that other parts may read.
 template <int Heads, class Query, class Key, class Value, class Output, class... Weights>

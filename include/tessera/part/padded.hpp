@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of several lengths in one batch, padded at their ends.
+// Sequences of several lengths in one batch, padded at their ends, or anywhere.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -20,7 +20,31 @@ constexpr int lengths_in(graph_builder& b, index_t samples) {
     return made;
 }
 
+/// The mask of a network's samples, of so many places: likewise.
+constexpr int mask_in(graph_builder& b, index_t samples, index_t places) {
+    const int known = b.find_tap(key_of<place_mask>);
+    if (known >= 0) {
+        return known;
+    }
+    bool any_length = false; // as the sequences that it masks
+    for (int t = 0; t < b.tensor_count; ++t) {
+        any_length = any_length || (b.tensors[t].any_length && b.tensors[t].extents[1] == places);
+    }
+    const int made = b.add_input(place_mask::extents(samples, places), place_mask::type, "mask", any_length);
+    b.add_tap(key_of<place_mask>, "mask", made, rule::tap_saved_twice);
+    return made;
+}
+
 } // namespace detail
+
+/// A padded_attention<> of a self_attention<> or cross_attention<> that sees the keys that a mask [N,S] has 1 for, such
+/// as those of sequences that are padded at their beginnings. The mask is an input of the network, one for all parts; a
+/// batch hands it in as feed<place_mask>.
+template <class L>
+struct with_mask {
+    static_assert(Layer<L>,
+                  "tessera: with_mask<> takes a padded_attention<>, in a self_attention<> or cross_attention<>");
+};
 
 /// A layer or part that takes the lengths [N] of its samples besides a tensor, in a network that hands on one tensor:
 ///

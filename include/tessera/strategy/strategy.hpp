@@ -126,7 +126,7 @@ constexpr problem check_ring(const configuration& c, const description& d, int o
     }
     const int queries = d.find_loop(loop_name::position);
     const int keys = d.find_loop(loop_name::key_position);
-    if (!d.facts.merges || queries < 0 || keys < 0) {
+    if (!d.facts.merges || queries < 0 || keys < 0 || d.find_operand(operand_kind::parameter) >= 0) {
         return broken(rule::ring_without_keys, op, -1, 0, 1);
     }
     if (c.degree[keys] > 1 || c.replicate > 1) {

@@ -31,7 +31,7 @@ struct problem {
     k::attention_shape s; ///< of all of it
     std::ptrdiff_t gap = 0;
     floats query, keys, value, dy, bias;
-    std::vector<std::int32_t> lengths;
+    std::vector<std::int32_t> lengths, mask;
 
     std::ptrdiff_t heads() const { return s.groups * s.group_heads; }
     std::ptrdiff_t row(bool of_query, bool of_value) const {
@@ -55,7 +55,8 @@ struct problem {
     bool sees(std::ptrdiff_t n, std::ptrdiff_t t, std::ptrdiff_t key) const {
         const std::ptrdiff_t apart = t + s.keys - s.queries - key;
         return !(s.causal && apart < 0) && !(s.window > 0 && std::abs(apart) >= s.window) &&
-               !(!lengths.empty() && key >= lengths[tessera::to_size(n)]);
+               !(!lengths.empty() && key >= lengths[tessera::to_size(n)]) &&
+               !(!mask.empty() && mask[tessera::to_size(n * s.keys + key)] == 0);
     }
 };
 
@@ -122,6 +123,8 @@ problem random_problem(unsigned seed) {
     if (one_in(3))
         for (std::ptrdiff_t n = 0; n < s.samples; ++n)
             p.lengths.push_back(one_in(4) ? 0 : draw(1, static_cast<int>(s.keys) + 1));
+    if (const int few = draw(1, 8); one_in(3)) // keys here and there, or nearly all
+        for (std::ptrdiff_t i = 0; i < s.samples * s.keys; ++i) p.mask.push_back(draw(0, 8) > few ? 0 : 1);
     return p;
 }
 
@@ -259,7 +262,8 @@ k::attention_numbers<Float> numbers_of(const problem& p, const rectangle& r, Flo
 }
 k::attention_extras extras_of(const problem& p, const rectangle& r) {
     return {p.bias.empty() ? nullptr : p.bias.data() + p.bias_at(r.group[0] * p.s.group_heads, r.query[0], r.key[0]),
-            p.bias_head(), p.lengths.empty() ? nullptr : p.lengths.data() + r.sample[0]};
+            p.bias_head(), p.lengths.empty() ? nullptr : p.lengths.data() + r.sample[0],
+            p.mask.empty() ? nullptr : p.mask.data() + r.sample[0] * p.s.keys + r.key[0], p.s.keys};
 }
 
 void forward(const problem& p, const rectangle& r, k::attention_step step, results& out) {
@@ -277,7 +281,7 @@ void forward(const problem& p, const rectangle& r, k::attention_step step, resul
     CHECK(scratch.intact());
 }
 
-void backward(const problem& p, const rectangle& r, bool accumulate, results& out) {
+void backward(const problem& p, const rectangle& r, results& out) {
     const k::attention_shape s = shape_of(p, r);
     floats means(p.rows(), NAN);
     scratch_memory before(k::attention_means_scratch(s), 1);
@@ -299,8 +303,7 @@ void backward(const problem& p, const rectangle& r, bool accumulate, results& ou
                            .value_gradient = rows_of<float>(p, r, out.dv, false, true),
                            .bias_gradient = p.bias.empty() ? nullptr
                                                            : out.dbias.data() + p.bias_at(r.group[0] * p.s.group_heads,
-                                                                                          r.query[0], r.key[0]),
-                           .accumulate = accumulate},
+                                                                                          r.query[0], r.key[0])},
                           scratch.get());
     CHECK(scratch.intact());
 }
@@ -342,7 +345,7 @@ TEST_CASE("attention is that of plain loops, whatever its options") {
             results found(p);
             forward(p, whole(p), k::attention_step::all, found);
             check_forward(found, expected);
-            backward(p, whole(p), false, found);
+            backward(p, whole(p), found);
             check_backward(found, expected);
         });
     }
@@ -385,7 +388,13 @@ TEST_CASE("parts of samples, heads, queries and keys add up to the whole") {
             forward(p, all, k::attention_step::all, found);
             CHECK(found.maximum == parts.maximum);
             check_forward(parts, expected);
-            for (const rectangle& r : cut_at(p, at)) backward(p, r, true, parts);
+            for (const rectangle& r : cut_at(p, at)) {
+                results part(p);
+                part.y = parts.y, part.maximum = parts.maximum, part.sum = parts.sum;
+                backward(p, r, part);
+                for (floats results::*of : {&results::dq, &results::dk, &results::dv, &results::dbias})
+                    for (std::size_t i = 0; i < (part.*of).size(); ++i) (parts.*of)[i] += (part.*of)[i];
+            }
             check_backward(parts, expected);
         });
     }
@@ -409,7 +418,7 @@ TEST_CASE("a part of attention writes its own rectangle and nothing else") {
                 given.sum[i] = static_cast<float>(all.sum[i]);
             }
             given.dbias.assign(given.dbias.size(), 0);
-            backward(p, r, false, given);
+            backward(p, r, given);
             for (std::ptrdiff_t n = 0; n < p.s.samples; ++n)
                 for (std::ptrdiff_t t = 0; t < p.s.queries; ++t)
                     for (std::ptrdiff_t i = 0; i < p.row(true, true); ++i) {
@@ -454,10 +463,10 @@ TEST_CASE("long rows of attention, whose largest scores come last") {
             results found(p), again(p);
             forward(p, whole(p), k::attention_step::all, found);
             check_forward(found, expected);
-            backward(p, whole(p), false, found);
+            backward(p, whole(p), found);
             check_backward(found, expected);
             forward(p, whole(p), k::attention_step::all, again);
-            backward(p, whole(p), false, again);
+            backward(p, whole(p), again);
             CHECK(found.y == again.y);
             CHECK(found.dq == again.dq);
             CHECK(found.dk == again.dk);
@@ -485,7 +494,7 @@ TEST_CASE("what is not finite reaches the rows alone that see it") {
                 for (const auto step : {k::attention_step::maxima, k::attention_step::sums, k::attention_step::outputs})
                     forward(p, whole(p), step, in_steps);
                 check_forward(in_steps, expected);
-                backward(p, whole(p), false, found);
+                backward(p, whole(p), found);
                 check_backward(found, expected);
             });
         }
@@ -498,7 +507,7 @@ TEST_CASE("rows of attention without keys are zero") {
         results found(p, 7);
         forward(p, whole(p), k::attention_step::all, found);
         found.dbias.assign(found.dbias.size(), 0);
-        backward(p, whole(p), false, found);
+        backward(p, whole(p), found);
         const numbers expected = plain(p, whole(p));
         for (std::ptrdiff_t n = 0; n < p.s.samples; ++n)
             for (std::ptrdiff_t t = 0; t < p.s.queries; ++t) {

@@ -158,6 +158,7 @@ TESSERA_INLINE void builder::nest_lines(int op, int k) {
         shard_text s = text_of_shard(op, t, counts[to_size(t.device)]++);
         if (last) {
             take_state(op, t, s);
+            add_dropout(op, t, s);
         }
         const std::string name = last ? s.out : derived(s.out, "nest" + std::to_string(k));
         std::string why;

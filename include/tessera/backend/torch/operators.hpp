@@ -36,6 +36,7 @@ inline constexpr named_row rows[] = {
     {op_kind::linear, {linear_line}},
     {op_kind::matmul, {matmul_line}},
     {op_kind::attention, {attention_line, attention_nest, dropped_weights}},
+    {op_kind::padded_attention, {attention_line, attention_nest, dropped_weights}},
     {op_kind::embedding, {embedding_line}},
     {op_kind::position_embedding, {position_embedding_line}},
     {op_kind::flatten, {view_line}},

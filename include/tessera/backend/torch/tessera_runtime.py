@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import struct
@@ -285,15 +286,44 @@ def powers(x, of, dim):
     return torch.exp(x - of.clamp(min=-3e38).unsqueeze(dim))
 
 
-def attention_scores(q, k, queries, groups, scale, first=(0, 0, 0), causal=False, window=0, softcap=0.0, alibi=0):
+def position_buckets(ahead, buckets, distance, causal):
+    """The buckets of keys so many places before a query: of a side's one half have a distance each, the widths of the
+    others grow by one factor up to `distance`."""
+    each = buckets if causal else buckets // 2
+    near = each // 2
+    apart = (-ahead).clamp(min=0) if causal else ahead.abs()
+    far = torch.log(apart.double().clamp(min=1) / near) / math.log(distance / near)
+    place = torch.where(apart < near, apart, (near + (far * (each - near) + 1e-9).long()).clamp(max=each - 1))
+    return place if causal else place + each * (ahead > 0)
+
+
+def attention_scores(
+    q,
+    k,
+    queries,
+    groups,
+    scale,
+    first=(0, 0, 0),
+    causal=False,
+    window=0,
+    softcap=0.0,
+    alibi=0,
+    table=None,
+    distance=0,
+    lengths=None,
+    mask=None,
+):
     """[N, T, queries * W] and [N, S, groups * W] to scores [N, queries, T, S]: minus infinity where a query does not see a
     key. `first`: the head, the place among the keys of the query, and the key, with which the shard begins; `alibi`: how
-    many heads there are in all."""
+    many heads there are in all; `table`: [buckets, queries], with the `distance` from which on all are in one bucket;
+    `lengths` [N] or a `mask` [N, S] of keys."""
     keys = heads(k, groups).repeat_interleave(queries // groups, 1)
     z = torch.matmul(heads(q, queries), keys.transpose(-2, -1)) * scale
     if softcap:
         z = softcap * torch.tanh(z / softcap)
-    if not (causal or window or alibi):
+    if mask is not None:
+        z = z.masked_fill((mask == 0).view(len(mask), 1, 1, -1), float("-inf"))
+    if not (causal or window or alibi or table is not None or lengths is not None):
         return z
     head, row, column = first
     row = torch.arange(row, row + z.shape[-2], device=z.device).unsqueeze(-1)
@@ -301,6 +331,11 @@ def attention_scores(q, k, queries, groups, scale, first=(0, 0, 0), causal=False
     if alibi:
         slope = torch.arange(head + 1, head + 1 + queries, device=z.device, dtype=z.dtype)
         z = z - torch.exp2(slope * (-8.0 / alibi)).view(-1, 1, 1) * (row - column)
+    if table is not None:
+        buckets = position_buckets(column - row, len(table), distance, causal)
+        z = z + table[buckets].permute(2, 0, 1).to(z.dtype)
+    if lengths is not None:
+        z = z.masked_fill(column >= lengths.view(-1, 1, 1, 1), float("-inf"))
     hidden = column > row if causal else torch.zeros_like(column - row, dtype=torch.bool)
     if window:
         hidden = hidden | ((column - row).abs() >= window)

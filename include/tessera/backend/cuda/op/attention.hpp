@@ -15,12 +15,14 @@ inline constexpr kernel attention_total{"attention_total", true};
 inline constexpr kernel attention_weights{"attention_weights", true};
 inline constexpr kernel attention_mean{"attention_mean", true};
 inline constexpr kernel attention_slopes{"attention_slopes", true};
+inline constexpr kernel attention_buckets{"attention_buckets", true};
 
 // clang-format off
 TESSERA_KERNELS(attention_code,
 
 /// Scores are [samples, heads, queries, keys] of the shard, densely.
 struct attention_numbers {
+    index_t samples = 0;
     index_t heads = 0;
     index_t queries = 0;
     index_t keys = 0;
@@ -36,6 +38,13 @@ struct attention_numbers {
     index_t alibi = 0;
     index_t value_width = 0;
     index_t lengths_at = 0; ///< number of the pointer to the samples' lengths; 0: all keys count
+    index_t mask_at = 0;    ///< of that to [samples, keys], 0 where a key does not count; 0: there is none
+    index_t table_at = 0;   ///< of that to the shard's part of a table of buckets; 0: there is none
+    index_t table_heads = 0;
+    index_t table_head = 0; ///< of the part's heads the one that is the shard's first
+    index_t buckets = 0;
+    index_t max_distance = 0;
+    index_t before_cap = 0; ///< slopes are those of scores before their cap
     index_t step_at = 0;    ///< number of the pointer to the step's values; 0: no weights are dropped
     index_t op = 0;
     index_t percent = 0;
@@ -56,6 +65,7 @@ struct attention_row {
     long long first; // key of the shard that it sees
     long long end;
     long long mask; // number of the row's first key in dropout's mask
+    const int* seen; // null, or of each of the shard's keys 0 where it does not count
 
     template <class Arguments>
     __device__ explicit attention_row(const Arguments& a) {
@@ -66,6 +76,10 @@ struct attention_row {
         sample = a.n.first_sample + own;
         place = query + a.n.all_keys - a.n.all_queries;
         mask = ((sample * a.n.all_heads + head) * a.n.all_queries + query) * a.n.all_keys;
+        seen = nullptr;
+        if (a.n.mask_at > 0) {
+            seen = static_cast<const int*>(a.at[a.n.mask_at]) + own * a.n.keys;
+        }
         long long last = place + (a.n.causal != 0 ? 1 : a.n.window);
         long long length = a.n.all_keys;
         if (a.n.lengths_at > 0) {
@@ -76,7 +90,25 @@ struct attention_row {
         first = first < 0 ? 0 : first;
         end = last - a.n.first_key < a.n.keys ? last - a.n.first_key : a.n.keys;
     }
+    __device__ bool sees(long long k) const {
+        return k >= first && k < end && (seen == nullptr || seen[k] != 0);
+    }
 };
+
+/// See op::attention_attributes::bucket_of.
+template <class Numbers>
+__device__ inline long long bucket_of(const Numbers& n, long long ahead) {
+    const long long each = n.causal != 0 ? n.buckets : n.buckets / 2;
+    const long long near = each / 2;
+    const long long first = ahead > 0 && n.causal == 0 ? each : 0;
+    const long long apart = ahead < 0 ? -ahead : (n.causal != 0 ? 0 : ahead);
+    if (apart < near) {
+        return first + apart;
+    }
+    const double far = ::log(static_cast<double>(apart) / near) / ::log(static_cast<double>(n.max_distance) / near);
+    const long long bucket = near + static_cast<long long>(far * (each - near) + 1e-9);
+    return first + (bucket < each ? bucket : each - 1);
+}
 
 /// The score of a key by scale * (q . k), and what its derivative is by that.
 template <class Arguments>
@@ -91,6 +123,11 @@ __device__ float attention_score(const Arguments& a, const attention_row& r, lon
     if (a.n.alibi != 0) {
         const float power = -8.0f * static_cast<float>(r.head + 1) / static_cast<float>(a.n.all_heads);
         z -= exp2f(power) * static_cast<float>(r.place - a.n.first_key - key);
+    }
+    if (a.n.table_at > 0) {
+        const long long row = bucket_of(a.n, a.n.first_key + key - r.place);
+        const long long head = a.n.table_head + r.head - a.n.first_head;
+        z += static_cast<const float*>(a.at[a.n.table_at])[row * a.n.table_heads + head];
     }
     return z;
 }
@@ -129,7 +166,9 @@ __device__ void attention_maximum_of(const given<attention_numbers, attention_re
     float top = -1.0f / 0.0f;
     float slope;
     for (long long k = r.first + threadIdx.x; k < r.end; k += blockDim.x) {
-        top = larger(top, attention_score(a, r, k, z[k], &slope));
+        if (r.sees(k)) {
+            top = larger(top, attention_score(a, r, k, z[k], &slope));
+        }
     }
     shared[threadIdx.x] = top;
     __syncthreads();
@@ -155,7 +194,7 @@ __device__ void attention_total_of(const given<attention_numbers, attention_real
     float slope;
     double sum = 0;
     for (long long k = r.first + threadIdx.x; k < r.end; k += blockDim.x) {
-        sum += expf(attention_score(a, r, k, z[k], &slope) - top);
+        sum += r.sees(k) ? expf(attention_score(a, r, k, z[k], &slope) - top) : 0.0f;
     }
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0) {
@@ -174,7 +213,7 @@ __device__ void attention_weights_of(const given<attention_numbers, attention_re
     float slope;
     for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
         float weight = 0.0f;
-        if (k >= r.first && k < r.end) {
+        if (r.sees(k)) {
             const float kept = s.kept(a, r, k);
             weight = kept != 0.0f ? kept * s.weight(attention_score(a, r, k, z[k], &slope)) : 0.0f;
         }
@@ -216,12 +255,12 @@ __device__ void attention_slopes_of(const given<attention_numbers, attention_rea
     for (long long k = threadIdx.x; k < a.n.keys; k += blockDim.x) {
         float weight = 0.0f;
         float gradient = 0.0f;
-        if (k >= r.first && k < r.end) {
+        if (r.sees(k)) {
             float slope;
             weight = s.weight(attention_score(a, r, k, z[k], &slope));
             const float kept = s.kept(a, r, k);
             const float along = kept != 0.0f ? kept * static_cast<float>(dz[k]) : 0.0f;
-            gradient = slope * weight * (along - mean);
+            gradient = (a.n.before_cap != 0 ? slope : 1.0f) * weight * (along - mean);
             weight = kept != 0.0f ? kept * weight : 0.0f;
         }
         z[k] = weight;
@@ -229,6 +268,51 @@ __device__ void attention_slopes_of(const given<attention_numbers, attention_rea
     }
 }
 TYPED_KERNEL(attention_slopes, attention_numbers, attention_reals)
+
+/// The gradient of a table of buckets, a block for each number of the shard's part: the sum of the gradients of the
+/// scores that it is added to. A row's keys of one bucket are side by side. at: gradients of scores, to.
+template <class T>
+__device__ void attention_buckets_of(const given<attention_numbers, attention_reals>& a) {
+    __shared__ double shared[256];
+    __shared__ long long apart[2];
+    const long long bucket = blockIdx.x / a.n.table_heads;
+    const long long head = blockIdx.x % a.n.table_heads - a.n.table_head; // of the shard's
+    const long long each = a.n.causal != 0 ? a.n.buckets : a.n.buckets / 2;
+    const long long side = bucket < each ? -1 : 1;
+    const long long far = a.n.all_queries + a.n.all_keys;
+    if (threadIdx.x == 0) {
+        const long long last = far < a.n.max_distance ? far : a.n.max_distance;
+        long long at = side > 0 ? 1 : 0;
+        while (at < last && bucket_of(a.n, side * at) < bucket) {
+            ++at;
+        }
+        apart[0] = at;
+        while (at < last && bucket_of(a.n, side * at) == bucket) {
+            ++at;
+        }
+        apart[1] = at == last && bucket_of(a.n, side * at) == bucket ? far : at;
+    }
+    __syncthreads();
+    double sum = 0;
+    const long long rows = a.n.samples * a.n.queries;
+    for (long long i = threadIdx.x; i < rows && head >= 0 && head < a.n.heads; i += blockDim.x) {
+        const long long query = i % a.n.queries;
+        const T* dz = pointer<const T>(a, 0) + ((i / a.n.queries * a.n.heads + head) * a.n.queries + query) * a.n.keys;
+        const long long place = a.n.first_query + query + a.n.all_keys - a.n.all_queries - a.n.first_key;
+        long long first = side > 0 ? place + apart[0] : place - apart[1] + 1;
+        long long end = side > 0 ? place + apart[1] : place - apart[0] + 1;
+        first = first < 0 ? 0 : first;
+        end = end < a.n.keys ? end : a.n.keys;
+        for (long long k = first; k < end; ++k) {
+            sum += static_cast<float>(dz[k]);
+        }
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) {
+        pointer<float>(a, 1)[blockIdx.x] = static_cast<float>(sum);
+    }
+}
+TYPED_KERNEL(attention_buckets, attention_numbers, attention_reals)
 
 )
 // clang-format on
@@ -250,14 +334,16 @@ inline constexpr operator_row attention_rows[] = {
      .forward = detail::attention_forward,
      .backward = detail::attention_backward,
      .calls_forward = "cublasLtMatmul kernel:attention_maximum kernel:attention_total kernel:attention_weights",
-     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:strided_copy_f32",
+     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:attention_buckets "
+                       "kernel:strided_copy_f32",
      .why = "masks, dropout by global index, and partial maxima and sums where keys are split",
      .code = kernels::attention_code},
     {.of = &op::padded_attention_record,
      .forward = detail::attention_forward,
      .backward = detail::attention_backward,
      .calls_forward = "cublasLtMatmul kernel:attention_maximum kernel:attention_total kernel:attention_weights",
-     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:strided_copy_f32",
+     .calls_backward = "cublasLtMatmul kernel:attention_mean kernel:attention_slopes kernel:attention_buckets "
+                       "kernel:strided_copy_f32",
      .why = "as attention",
      .code = kernels::attention_code},
 };

@@ -64,10 +64,36 @@ public:
     index_t value_width() const { return value_width_; }
     double scale() const { return own_.scale_of(width_); }
 
-    /// A kernel with a block for each row; lengths and the step's values come behind its own memory. `sees`: it asks which
-    /// keys a row sees.
-    void launch(const kernel& which, std::vector<memory_use> memory, bool drops, bool sees = true) const {
-        kernels::attention_numbers n{.heads = groups_ * shared_,
+    /// A kernel with a block for each row; lengths or a mask, a table and the step's values come behind its own memory.
+    /// `sees`: it asks which keys a row sees.
+    /// Slopes are those of scores before their cap unless `of_table`.
+    void launch(const kernel& which, std::vector<memory_use> memory, bool drops, bool sees = true,
+                bool of_table = false) const {
+        kernels::attention_numbers n = numbers();
+        n.before_cap = of_table ? 0 : 1;
+        if (const int o = s_.input(3); o >= 0 && sees) {
+            (s_.region_of(o).rank == 2 ? n.mask_at : n.lengths_at) = static_cast<index_t>(memory.size());
+            memory.push_back(s_.value(o));
+        }
+        if (const int o = s_.parameter(0); o >= 0 && sees) {
+            n.table_at = static_cast<index_t>(memory.size());
+            memory.push_back(s_.value(o));
+        }
+        drops = drops && own_.percent > 0 && s_.call.what != pass::evaluate;
+        n.step_at = drops ? static_cast<index_t>(memory.size()) : 0;
+        s_.to.launch_blocks(which, std::move(memory), kernel_numbers(n, reals()), rows(), keys_, drops);
+    }
+    /// The gradient of a table of those of scores.
+    void sum_buckets(memory_use slopes) const {
+        const int o = s_.parameter(0);
+        s_.to.launch_blocks(kernels::attention_buckets, {slopes, s_.gradient_to(o)}, kernel_numbers(numbers(), reals()),
+                            s_.volume(o), samples_ * queries_);
+    }
+
+private:
+    kernels::attention_numbers numbers() const {
+        kernels::attention_numbers n{.samples = samples_,
+                                     .heads = groups_ * shared_,
                                      .queries = queries_,
                                      .keys = keys_,
                                      .first_sample = range(loops_.sample).begin,
@@ -80,22 +106,21 @@ public:
                                      .causal = own_.causal ? 1 : 0,
                                      .alibi = own_.alibi ? 1 : 0,
                                      .value_width = value_width_,
+                                     .buckets = own_.buckets,
+                                     .max_distance = own_.max_distance,
                                      .op = s_.call.op,
                                      .percent = own_.percent};
         n.window = std::min(own_.window, n.all_queries + n.all_keys);
-        const int lengths = s_.input(3);
-        if (lengths >= 0 && sees) {
-            n.lengths_at = static_cast<index_t>(memory.size());
-            memory.push_back(s_.value(lengths));
+        if (const int o = s_.parameter(0); o >= 0) {
+            const interval& heads = s_.region_of(o).dim[1];
+            n.table_heads = heads.size();
+            n.table_head = n.first_head - heads.begin;
         }
-        drops = drops && own_.percent > 0 && s_.call.what != pass::evaluate;
-        n.step_at = drops ? static_cast<index_t>(memory.size()) : 0;
-        const kernels::attention_reals reals{.softcap = own_.softcap,
-                                             .kept = op::kept_scale(static_cast<int>(own_.percent))};
-        s_.to.launch_blocks(which, std::move(memory), kernel_numbers(n, reals), rows(), keys_, drops);
+        return n;
     }
-
-private:
+    kernels::attention_reals reals() const {
+        return {.softcap = own_.softcap, .kept = op::kept_scale(static_cast<int>(own_.percent))};
+    }
     const interval& range(int loop) const { return s_.call.ranges[loop]; }
     index_t first_head() const {
         const index_t each = own_.heads / own_.groups();
@@ -176,7 +201,11 @@ TESSERA_INLINE void attention_backward(const shard_call& s) {
     a.add_scores(scores);
     a.add_weight_gradients(dy, slopes);
     a.launch(kernels::attention_slopes, {scores, s.value(s.intermediate(0)), s.value(total), s.gradient(total), slopes},
-             true);
+             true, true, s.emits(s.parameter(0)));
+    if (s.emits(s.parameter(0))) {
+        a.sum_buckets(composer::as_read(slopes));
+        return;
+    }
     if (s.emits(v)) {
         a.add_of_keys(composer::as_read(scores), dy, s.gradient_to(v), a.value_width(), 1);
     }

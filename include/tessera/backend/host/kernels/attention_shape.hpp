@@ -57,6 +57,13 @@ struct attention_extras {
     std::ptrdiff_t bias_head = 0;
     /// Of each sample of the rectangle: how many of all keys there are. Null: all.
     const std::int32_t* lengths = nullptr;
+    /// Of each of them, and of each key of the rectangle: 0 where nobody sees it. Null: all are seen.
+    const std::int32_t* mask = nullptr;
+    std::ptrdiff_t mask_sample = 0; ///< from one sample's to the next one's
+
+    [[nodiscard]] const std::int32_t* mask_of(std::ptrdiff_t n) const noexcept {
+        return mask == nullptr ? nullptr : mask + n * mask_sample;
+    }
 };
 
 /// What forward computes of a row. With the keys divided the first step's results are combined by their maximum, and
@@ -84,10 +91,8 @@ struct attention_backward_arrays {
     attention_rows<const float> output_gradient;
     attention_numbers<const float> maximum, sum; ///< of all keys
     attention_numbers<const float> means;        ///< likewise: what attention_means() makes, over all parts
-    /// Overwritten, or added to where `accumulate`; null: not wanted.
-    attention_rows<float> query_gradient, key_gradient, value_gradient;
+    attention_rows<float> query_gradient, key_gradient, value_gradient; ///< null: not wanted
     float* bias_gradient = nullptr; ///< laid out as the bias; added to. Null: not wanted
-    bool accumulate = false;
 };
 
 namespace detail {
@@ -95,6 +100,7 @@ namespace detail {
 inline constexpr int attention_queries = 64; ///< queries at a time: a lane of a vector each
 inline constexpr int attention_keys = 64;    ///< keys at a time, in strips of 16
 inline constexpr int attention_strip = 16;
+inline constexpr int attention_strips = attention_keys / 2; ///< at most: between two of them a key is masked
 inline constexpr int attention_together = 4; ///< blocks of queries that forward takes through the keys together
 
 [[nodiscard]] constexpr std::ptrdiff_t smaller(std::ptrdiff_t a, std::ptrdiff_t b) noexcept { return a < b ? a : b; }
@@ -106,16 +112,25 @@ struct attention_lanes {
     alignas(64) std::int32_t end[attention_queries];
     alignas(64) float maximum[attention_queries];
     alignas(64) float sum[attention_queries];
-    std::ptrdiff_t first = 0; ///< of the rectangle's queries
-    int queries = 0;          ///< the lanes behind them are copies of the last one, whose results nobody reads
+    const std::int32_t* mask = nullptr; ///< of the sample's keys: 0 where no lane sees one
+    std::ptrdiff_t first = 0;           ///< of the rectangle's queries
+    int queries = 0; ///< the lanes behind them are copies of the last one, whose results nobody reads
 
     [[nodiscard]] int blocks() const noexcept { return (queries + block_samples - 1) / block_samples; }
     [[nodiscard]] bool sees(int lane, std::ptrdiff_t key) const noexcept {
-        return key >= begin[lane] && key < end[lane];
+        return key >= begin[lane] && key < end[lane] && !hides(key);
+    }
+    [[nodiscard]] bool hides(std::ptrdiff_t key) const noexcept { return mask != nullptr && mask[key] == 0; }
+    /// Whether a lane sees any key.
+    [[nodiscard]] bool sees_any(int lane) const noexcept {
+        std::ptrdiff_t key = begin[lane];
+        while (key < end[lane] && hides(key)) ++key;
+        return key < end[lane];
     }
 };
 
-/// Keys side by side, and the blocks of 16 lanes among which there are some that see one of them.
+/// At most 16 keys side by side that are not masked, and the blocks of 16 lanes among which there are some that see one
+/// of them.
 struct attention_keys_strip {
     std::ptrdiff_t first = 0; ///< of the rectangle's keys
     int row = 0;              ///< in the block of keys
@@ -124,9 +139,11 @@ struct attention_keys_strip {
     bool whole = false;   ///< all of these lanes see all of the keys
 };
 
-/// The lanes [first, first + queries) of a sample that has `length` keys.
-inline void see_keys(const attention_shape& s, std::ptrdiff_t length, std::ptrdiff_t first, int queries,
-                     attention_lanes& to) noexcept {
+/// The lanes [first, first + queries) of a sample.
+inline void see_keys(const attention_shape& s, const attention_extras& extras, std::ptrdiff_t n, std::ptrdiff_t first,
+                     int queries, attention_lanes& to) noexcept {
+    const std::ptrdiff_t length = extras.lengths == nullptr ? s.all_keys : extras.lengths[n];
+    to.mask = extras.mask_of(n);
     to.first = first;
     to.queries = queries;
     const std::ptrdiff_t there = length < s.all_keys ? length : s.all_keys;
@@ -144,13 +161,18 @@ inline void see_keys(const attention_shape& s, std::ptrdiff_t length, std::ptrdi
 
 /// The strips of the keys [first, end) that some lane sees; how many.
 inline int strips_of(const attention_lanes& lanes, std::ptrdiff_t first, std::ptrdiff_t end,
-                     attention_keys_strip (&to)[attention_keys / attention_strip]) noexcept {
+                     attention_keys_strip (&to)[attention_strips]) noexcept {
     int count = 0;
-    for (std::ptrdiff_t at = first; at < end; at += attention_strip) {
+    for (std::ptrdiff_t at = first, next = at; at < end; at = next) {
+        next = at + 1;
+        if (lanes.hides(at)) continue;
+        while (next < end && next - first < (at - first) / attention_strip * attention_strip + attention_strip &&
+               !lanes.hides(next))
+            ++next;
         attention_keys_strip s;
         s.first = at;
         s.row = static_cast<int>(at - first);
-        s.keys = static_cast<int>(end - at < attention_strip ? end - at : attention_strip);
+        s.keys = static_cast<int>(next - at);
         s.to = lanes.blocks();
         while (s.from < s.to && lanes.end[16 * s.from + 15] <= at) ++s.from;
         while (s.to > s.from && lanes.begin[16 * s.to - 16] >= at + s.keys) --s.to;

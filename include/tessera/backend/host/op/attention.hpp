@@ -36,11 +36,21 @@ private:
     kernels::attention_extras extras() const;
 
     void forward(const kernels::attention_shape& s) const;
-    void backward(const kernels::attention_shape& s) const;
+    void backward(const kernels::attention_shape& s);
+
+    /// By how far a query is behind a key there are so many numbers of bias, another 63 of which the kernels read with
+    /// the last ones.
+    index_t bias_each() const { return shape_.queries + shape_.keys - 1 + 63; }
+    index_t bias_heads() const { return (shape_.groups - 1) * shape_.group_step + shape_.group_heads; }
+    void take_table();
+    void give_table_gradient() const;
 
     bound_call b_;
     kernels::attention_shape shape_;
-    std::vector<float> bias_; ///< of ALiBi: for each head by how far the query is behind the key
+    std::vector<float> bias_;           ///< for each head by how far the query is behind the key
+    std::vector<float> alibi_;          ///< of ALiBi, where a table is added to it
+    std::vector<float> bias_gradient_;  ///< likewise
+    std::vector<std::int32_t> buckets_; ///< of a table, by how far the query is behind the key
 };
 
 namespace detail {

@@ -7,6 +7,7 @@
 #include "tessera/backend/host/kernel_limits.hpp"
 #include "tessera/backend/host/op/attention.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tessera::host {
@@ -51,19 +52,50 @@ TESSERA_INLINE kernels::attention_shape attention_shape_of(const compute_call& c
 TESSERA_INLINE attention_job::attention_job(const bound_call& b)
     : b_(b), shape_(detail::fitting(detail::attention_shape_of(b.call), b.call)) {
     const auto a = b.call.attributes.as<op::attention_attributes>();
-    if (!a.alibi || detail::emits_means(b.call)) {
+    if ((!a.alibi && a.buckets == 0) || detail::emits_means(b.call)) {
         return;
     }
     const kernels::attention_shape& s = shape_;
-    const index_t heads = (s.groups - 1) * s.group_step + s.group_heads;
-    const index_t each = s.queries + s.keys - 1 + 63; // of which the kernels read the last ones with the others
-    bias_.resize(to_size(heads * each));
-    for (index_t h = 0; h < heads; ++h) {
+    const index_t each = bias_each();
+    const index_t first = s.first_query + s.all_keys - s.all_queries - (s.first_key + s.keys - 1);
+    bias_.resize(to_size(bias_heads() * each));
+    for (index_t h = 0; h < bias_heads() && a.alibi; ++h) {
         const double slope = a.slope_of(s.first_head + h);
         for (index_t i = 0; i < each; ++i) {
-            const index_t apart = s.first_query - (s.first_key + s.keys - 1) + i; // of query and key
-            bias_[to_size(h * each + i)] =
-                static_cast<float>(-slope * static_cast<double>(apart + s.all_keys - s.all_queries));
+            bias_[to_size(h * each + i)] = static_cast<float>(-slope * static_cast<double>(first + i));
+        }
+    }
+    for (index_t i = 0; i < each && a.buckets > 0; ++i) {
+        buckets_.push_back(static_cast<std::int32_t>(a.bucket_of(-(first + i))));
+    }
+    if (a.buckets > 0) {
+        alibi_ = a.alibi ? bias_ : std::vector<float>{};
+        const bool is_wanted =
+            !is_forward(b.call.what) && has(b.call.emits, b.call.d->find_operand(operand_kind::parameter));
+        bias_gradient_.resize(is_wanted ? bias_.size() : 0);
+    }
+}
+
+TESSERA_INLINE void attention_job::take_table() {
+    const tile_view& table = b_.call.value[b_.call.d->find_operand(operand_kind::parameter)];
+    const interval& heads = table.region.dim[1];
+    for (index_t h = 0; h < bias_heads(); ++h) {
+        const float* const of_head = detail::floats(table.data) + shape_.first_head + h - heads.begin;
+        for (std::size_t i = 0; i < buckets_.size(); ++i) {
+            const std::size_t at = to_size(h) * buckets_.size() + i;
+            bias_[at] = of_head[buckets_[i] * heads.size()] + (alibi_.empty() ? 0.0F : alibi_[at]);
+        }
+    }
+}
+
+TESSERA_INLINE void attention_job::give_table_gradient() const {
+    const tile_view& to = b_.call.gradient[b_.call.d->find_operand(operand_kind::parameter)];
+    const interval& heads = to.region.dim[1];
+    std::memset(to.data, 0, to_size(to.region.volume()) * sizeof(float));
+    for (index_t h = 0; h < bias_heads(); ++h) {
+        float* const of_head = detail::floats(to.data) + shape_.first_head + h - heads.begin;
+        for (std::size_t i = 0; i < buckets_.size(); ++i) {
+            of_head[buckets_[i] * heads.size()] += bias_gradient_[to_size(h) * buckets_.size() + i];
         }
     }
 }
@@ -73,7 +105,13 @@ TESSERA_INLINE void attention_job::run(const run_state& run) {
     if (s.dropped_percent > 0) {
         s.mask_key = op::mask_key(run.seed, run.step, b_.call.op);
     }
+    if (!buckets_.empty()) {
+        take_table();
+    }
     is_forward(b_.call.what) ? forward(s) : backward(s);
+    if (!bias_gradient_.empty()) {
+        give_table_gradient();
+    }
 }
 
 template <class Float>
@@ -111,11 +149,18 @@ TESSERA_INLINE kernels::attention_extras attention_job::extras() const {
     kernels::attention_extras e;
     if (!bias_.empty()) {
         e.bias = bias_.data() + shape_.keys - 1;
-        e.bias_head = shape_.queries + shape_.keys - 1 + 63;
+        e.bias_head = bias_each();
     }
     if (const int o = input(3); o >= 0) {
-        e.lengths = static_cast<const std::int32_t*>(b_.call.value[o].data) + shape_.first_sample -
-                    b_.call.value[o].region.dim[0].begin;
+        const tile_view& v = b_.call.value[o];
+        const index_t sample = shape_.first_sample - v.region.dim[0].begin;
+        const auto* const all = static_cast<const std::int32_t*>(v.data);
+        if (v.region.rank == 2) {
+            e.mask_sample = v.region.dim[1].size();
+            e.mask = all + sample * e.mask_sample + shape_.first_key - v.region.dim[1].begin;
+        } else {
+            e.lengths = all + sample;
+        }
     }
     return e;
 }
@@ -143,7 +188,7 @@ TESSERA_INLINE void attention_job::forward(const kernels::attention_shape& s) co
     }
 }
 
-TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) const {
+TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) {
     const compute_call& c = b_.call;
     const tile_view* const v = c.value;
     const int total = intermediate(1);
@@ -160,21 +205,22 @@ TESSERA_INLINE void attention_job::backward(const kernels::attention_shape& s) c
         const tile_view& q = c.gradient[input(0)];
         std::memset(q.data, 0, to_size(q.region.volume()) * sizeof(float));
     }
-    kernels::attention_backward(s,
-                                {.query = rows<const float>(v[input(0)], true, s.width),
-                                 .key = rows<const float>(v[input(1)], false, s.width),
-                                 .value = rows<const float>(v[input(2)], false, s.value_width),
-                                 .extras = extras(),
-                                 .output_gradient = dy,
-                                 .maximum = numbers<const float>(v[intermediate(0)]),
-                                 .sum = numbers<const float>(v[total]),
-                                 .means = numbers<const float>(c.gradient[total]),
-                                 .query_gradient = gradient(0, s.width),
-                                 .key_gradient = gradient(1, s.width),
-                                 .value_gradient = gradient(2, s.value_width),
-                                 .bias_gradient = nullptr,
-                                 .accumulate = false},
-                                b_.scratch);
+    std::fill(bias_gradient_.begin(), bias_gradient_.end(), 0.0F);
+    kernels::attention_backward(
+        s,
+        {.query = rows<const float>(v[input(0)], true, s.width),
+         .key = rows<const float>(v[input(1)], false, s.width),
+         .value = rows<const float>(v[input(2)], false, s.value_width),
+         .extras = extras(),
+         .output_gradient = dy,
+         .maximum = numbers<const float>(v[intermediate(0)]),
+         .sum = numbers<const float>(v[total]),
+         .means = numbers<const float>(c.gradient[total]),
+         .query_gradient = gradient(0, s.width),
+         .key_gradient = gradient(1, s.width),
+         .value_gradient = gradient(2, s.value_width),
+         .bias_gradient = bias_gradient_.empty() ? nullptr : bias_gradient_.data() + shape_.keys - 1},
+        b_.scratch);
 }
 
 } // namespace tessera::host

@@ -51,7 +51,12 @@ public:
         query_ = s.value(s.input(0));
         key_ = s.value(s.input(1));
         if (const int o = s.input(3); o >= 0) {
-            lengths_ = s.template value<std::int32_t>(o) - s.call.value[o].region.dim[0].begin;
+            (s.extents(o).rank == 2 ? mask_ : lengths_) = s.template value<std::int32_t>(o);
+            seen_at_ = &s.call.value[o].region;
+        }
+        if (const int o = s.parameter(0); o >= 0) {
+            table_ = s.value(o);
+            table_at_ = &s.call.value[o].region;
         }
         drops_ = a_.percent > 0 && s.call.what != pass::evaluate;
         if (drops_ && s.call.run == nullptr) {
@@ -76,7 +81,13 @@ public:
     row_numbers<Real> numbers(int o) const { return {s_.value(o), s_.call.value[o].region}; }
     row_numbers<Real> number_gradients(int o) const { return {s_.gradient(o), s_.call.gradient[o].region}; }
 
-    /// Calls body(sample, head, query, keys) for every row; the keys are those that it sees.
+    /// The bucket of a key for a query, and the number of a head's in a part of the table.
+    index_t bucket_of(index_t t, index_t s) const { return a_.bucket_of(s - t - seen_.shift); }
+    static index_t in_table(const box& region, index_t bucket, index_t h) {
+        return bucket * region.dim[1].size() + h - region.dim[1].begin;
+    }
+
+    /// Calls body(sample, head, query, keys) for every row; the keys that it sees are among those, see hides().
     template <class Body>
     void for_each_row(Body&& body) const {
         const interval* const r = s_.call.ranges;
@@ -90,6 +101,11 @@ public:
                 }
             }
         }
+    }
+
+    bool hides(index_t n, index_t s) const {
+        const box* const at = seen_at_;
+        return mask_ != nullptr && mask_[(n - at->dim[0].begin) * at->dim[1].size() + s - at->dim[1].begin] == 0;
     }
 
     /// A score, and what its derivative by scale * (q . k) is.
@@ -115,6 +131,9 @@ public:
         if (a_.alibi) {
             z -= static_cast<Real>(a_.slope_of(h) * static_cast<double>(t + seen_.shift - s));
         }
+        if (table_ != nullptr) {
+            z += table_[in_table(*table_at_, bucket_of(t, s), h)];
+        }
         return {z, slope};
     }
 
@@ -131,7 +150,8 @@ public:
 private:
     interval keys_of(index_t n, index_t t) const {
         const index_t all = extents_[1][1];
-        const index_t keys = lengths_ != nullptr && lengths_[n] < all ? lengths_[n] : all;
+        const index_t length = lengths_ != nullptr ? lengths_[n - seen_at_->dim[0].begin] : all;
+        const index_t keys = length < all ? length : all;
         const index_t first = seen_.first(t);
         const index_t end = seen_.end(t, keys);
         return {first, end > first ? end : first};
@@ -146,7 +166,11 @@ private:
     Real scale_;
     Real* query_ = nullptr;
     Real* key_ = nullptr;
-    const std::int32_t* lengths_ = nullptr;
+    const std::int32_t* lengths_ = nullptr; ///< or a mask
+    const std::int32_t* mask_ = nullptr;
+    const box* seen_at_ = nullptr;
+    const Real* table_ = nullptr; ///< of buckets
+    const box* table_at_ = nullptr;
     bool drops_ = false;
     std::uint64_t drop_key_ = 0;
 };
@@ -158,6 +182,9 @@ void attention_maximum(const shard<Real>& s) {
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         Real top = -std::numeric_limits<Real>::infinity();
         for (index_t i = keys.begin; i < keys.end; ++i) {
+            if (a.hides(n, i)) {
+                continue;
+            }
             const Real z = a.score_of(n, h, t, i).value;
             top = z > top || is_nan(z) ? z : top;
         }
@@ -173,6 +200,9 @@ void attention_total(const shard<Real>& s) {
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         Real sum = 0;
         for (index_t i = keys.begin; i < keys.end; ++i) {
+            if (a.hides(n, i)) {
+                continue;
+            }
             sum += std::exp(a.score_of(n, h, t, i).value - largest(n, h, t));
         }
         total(n, h, t) = sum;
@@ -193,6 +223,9 @@ void attention_mixture(const shard<Real>& s) {
             to[e] = 0;
         }
         for (index_t i = keys.begin; i < keys.end; ++i) {
+            if (a.hides(n, i)) {
+                continue;
+            }
             const Real weight = std::exp(a.score_of(n, h, t, i).value - largest(n, h, t)) / total(n, h, t);
             const Real kept = a.kept(n, h, t, i);
             const Real* const from = value(n, h, i);
@@ -220,11 +253,12 @@ void attention_total_gradient(const shard<Real>& s, int o) {
 }
 
 /// With p the weights and D the sum of dy * y of a row: dv = sum of kept p dy; dq = scale * sum of ds k, dk = scale * sum
-/// of ds q, where ds = p (kept (dy . v) - D), less what the cap bends.
+/// of ds q, where ds = p (kept (dy . v) - D), less what the cap bends; a bucket's gradient is the sum of its ds.
 template <class Real>
 void attention_gradient(const shard<Real>& s, int o) {
     const attention_shard<Real> a(s);
     const bool of_queries = o == s.input(0);
+    const bool of_table = o == s.parameter(0);
     const auto largest = a.numbers(s.intermediate(0));
     const auto total = a.numbers(s.intermediate(1));
     const auto means = a.number_gradients(s.intermediate(1));
@@ -235,10 +269,13 @@ void attention_gradient(const shard<Real>& s, int o) {
     a.for_each_row([&](index_t n, index_t h, index_t t, const interval& keys) {
         const Real* const from = dy(n, h, t);
         for (index_t i = keys.begin; i < keys.end; ++i) {
+            if (a.hides(n, i)) {
+                continue;
+            }
             const auto z = a.score_of(n, h, t, i);
             const Real weight = std::exp(z.value - largest(n, h, t)) / total(n, h, t);
             const Real kept = a.kept(n, h, t, i);
-            Real* const into = to(n, h, of_queries ? t : i);
+            Real* const into = of_table ? nullptr : to(n, h, of_queries ? t : i);
             if (o == s.input(2)) {
                 for (index_t e = 0; e < a.value_width() && kept != 0; ++e) {
                     into[e] += kept * weight * from[e];
@@ -250,7 +287,12 @@ void attention_gradient(const shard<Real>& s, int o) {
             for (index_t e = 0; e < a.value_width() && kept != 0; ++e) {
                 along += from[e] * value[e];
             }
-            const Real slope = a.scale() * z.slope * weight * (kept * along - means(n, h, t));
+            const Real bare = weight * (kept * along - means(n, h, t));
+            if (of_table) {
+                s.gradient(o)[a.in_table(s.call.gradient[o].region, a.bucket_of(t, i), h)] += bare;
+                continue;
+            }
+            const Real slope = a.scale() * z.slope * bare;
             const Real* const other = others(n, h, of_queries ? i : t);
             for (index_t c = 0; c < a.width(); ++c) {
                 into[c] += slope * other[c];

@@ -9,7 +9,8 @@
 
 namespace tessera::torch::detail {
 
-/// The call that makes a shard's scores, minus infinity for keys that a query does not see.
+/// The call that makes a shard's scores, minus infinity for keys that a query does not see. Padded attention's has
+/// lengths or a mask besides.
 std::string attention_scores(const shard_text& s);
 
 std::string attention_line(const shard_text& s, std::string&);

@@ -316,7 +316,9 @@ inline void weigh(const attention_scores& of, const detail::attention_keys_strip
 /// How many strips from this one on are alike: side by side, with the same lanes, whole or of finite numbers alone.
 inline int alike(const detail::attention_keys_strip* strips, int count, const bool* plain) noexcept {
     int n = 1;
-    while (n < count && plain[0] && plain[n] && strips[n].from == strips[0].from && strips[n].to == strips[0].to) ++n;
+    while (n < count && plain[0] && plain[n] && strips[n].from == strips[0].from && strips[n].to == strips[0].to &&
+           strips[n].row == strips[n - 1].row + strips[n - 1].keys)
+        ++n;
     return n;
 }
 
@@ -411,7 +413,7 @@ public:
     void run(attention_forward_block& b, const attention_scores& of, std::ptrdiff_t key, std::ptrdiff_t end,
              const float* keys, const float* values) noexcept {
         using namespace detail;
-        attention_keys_strip strips[attention_keys / attention_strip];
+        attention_keys_strip strips[attention_strips];
         const int count = strips_of(b.lanes, key, end, strips);
         if (count == 0) return;
         alignas(64) float most[attention_queries], sums[attention_queries] = {};
@@ -433,12 +435,11 @@ public:
     void finish(attention_forward_block& b, const attention_scores& of) noexcept {
         for (int lane = 0; lane < detail::attention_queries; ++lane) {
             float& sum = b.lanes.sum[lane];
-            if (b.lanes.maximum[lane] == -HUGE_VALF && (b.lanes.begin[lane] < b.lanes.end[lane] || b.undefined[lane]))
-                sum = NAN;
+            if (b.lanes.maximum[lane] == -HUGE_VALF && (b.lanes.sees_any(lane) || b.undefined[lane])) sum = NAN;
             b.inverse[lane] = sum == 0.0F ? 0.0F : 1 / sum;
             bool kept = sum == sum || !kept_.drops; // NOLINT(misc-redundant-expression)
             for (std::ptrdiff_t key = b.lanes.begin[lane]; key < b.lanes.end[lane] && !kept; ++key)
-                kept = kept_(of.index_of(key, lane))[0] != 0.0F;
+                kept = !b.lanes.hides(key) && kept_(of.index_of(key, lane))[0] != 0.0F;
             if (!kept) b.inverse[lane] = 0;
         }
         scale_outputs(b, s_.value_width, b.inverse);
@@ -466,7 +467,7 @@ private:
                      const float* values) const noexcept {
         const int wide = detail::padded_width(s_.value_width);
         const std::ptrdiff_t block = std::ptrdiff_t{s_.value_width} * block_samples;
-        bool plain[detail::attention_keys / detail::attention_strip];
+        bool plain[detail::attention_strips];
         for (int i = 0; i < count; ++i)
             plain[i] = (strips[i].whole && !kept_.drops) ||
                        all_finite(values + std::ptrdiff_t{strips[i].row} * wide, wide, strips[i].keys, s_.value_width);
@@ -523,14 +524,13 @@ inline void attention_forward(const attention_shape& s, const attention_forward_
         for (std::ptrdiff_t begin = 0; begin < of_group; begin += attention_together) {
             const std::ptrdiff_t n = at / s.groups, group = at % s.groups;
             const int blocks = static_cast<int>(smaller(of_group - begin, attention_together));
-            const std::ptrdiff_t length = a.extras.lengths == nullptr ? s.all_keys : a.extras.lengths[n];
             std::ptrdiff_t from = s.keys, to = 0;
             for (int i = 0; i < blocks; ++i) {
                 attention_forward_block& b = some[i];
                 const std::ptrdiff_t first = (begin + i) % of_head * attention_queries;
                 const int queries = static_cast<int>(smaller(s.queries - first, attention_queries));
                 b.head = group * s.group_step + (begin + i) / of_head;
-                see_keys(s, length, first, queries, b.lanes);
+                see_keys(s, a.extras, n, first, queries, b.lanes);
                 from = smaller(from, b.lanes.begin[0]);
                 to = -smaller(-to, -b.lanes.end[queries - 1]);
                 float* const to_across = across + std::ptrdiff_t{i} * wide * attention_queries;
@@ -735,8 +735,8 @@ public:
             for (int h = 0; h < s_.group_heads; ++h)
                 for (std::ptrdiff_t q = 0; q < s_.queries; q += detail::attention_queries)
                     run_queries(n, group * s_.group_step + h, q, first, first + count);
-            put_rows(a_.key_gradient, n, first, group * w, key_gradient_, wide_, count, w, 1, a_.accumulate);
-            put_rows(a_.value_gradient, n, first, group * v, value_gradient_, value_wide_, count, v, 1, a_.accumulate);
+            put_rows(a_.key_gradient, n, first, group * w, key_gradient_, wide_, count, w, 1, false);
+            put_rows(a_.value_gradient, n, first, group * v, value_gradient_, value_wide_, count, v, 1, false);
         }
     }
 
@@ -745,7 +745,7 @@ private:
     void run_queries(std::ptrdiff_t n, std::ptrdiff_t h, std::ptrdiff_t first, std::ptrdiff_t held,
                      std::ptrdiff_t held_end) noexcept {
         const int queries = static_cast<int>(detail::smaller(s_.queries - first, detail::attention_queries));
-        see_keys(s_, a_.extras.lengths == nullptr ? s_.all_keys : a_.extras.lengths[n], first, queries, lanes_);
+        see_keys(s_, a_.extras, n, first, queries, lanes_);
         const std::ptrdiff_t end = detail::smaller(lanes_.end[queries - 1], held_end);
         std::ptrdiff_t key = held + (lanes_.begin[0] > held ? lanes_.begin[0] - held : 0) / 16 * 16;
         if (key >= end && held > 0) return; // else there are gradients of zero to write
@@ -757,7 +757,7 @@ private:
             run_block(of, key, detail::smaller(end, key + detail::attention_keys), static_cast<int>(key - held),
                       bias_to);
         put_rows(a_.query_gradient, n, first, h * s_.width, query_gradient_, wide_, queries, s_.width, s_.scale,
-                 a_.accumulate || held > 0);
+                 held > 0);
     }
 
     /// What all keys need of some queries.
@@ -787,9 +787,9 @@ private:
                    float* bias_to) noexcept {
         using namespace detail;
         const std::ptrdiff_t at = std::ptrdiff_t{row} * wide_, value_at = std::ptrdiff_t{row} * value_wide_;
-        attention_keys_strip strips[attention_keys / attention_strip];
+        attention_keys_strip strips[attention_strips];
         const int count = strips_of(lanes_, key, end, strips);
-        bool plain[attention_keys / attention_strip];
+        bool plain[attention_strips];
         for (int i = 0; i < count; ++i) {
             const attention_keys_strip& strip = strips[i];
             multiply_strip(strip, key_ + at, wide_, query_across_, s_.width, scores_);
