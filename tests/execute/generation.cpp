@@ -360,6 +360,9 @@ TEST_CASE("networks from which nothing can be generated are refused, naming the 
     using by_hand = ts::self_attention<heads, query, key, value, merge, own_weights>;
     refuse<sequential<tokens, words, by_hand, logits, ts::cross_entropy>>("scores");
     refuse<sequential<tokens, words, attends, ramp, logits, ts::cross_entropy>>("ramp");
+    using tabled = ts::self_attention<heads, query, key, value, merge,
+                                      ts::attention<ts::heads<heads>, ts::causal, ts::position_buckets<8, 16>>>;
+    refuse<sequential<tokens, words, tabled, logits, ts::cross_entropy>>("attention");
     ts::graph g = ts::describe<gpt>(samples);
     for (ts::op_node& o : g.ops) {
         o.attributes.math = ts::precision::bf16;

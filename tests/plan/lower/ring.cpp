@@ -224,6 +224,17 @@ TEST_CASE("a causal step of zigzag pieces is shorter than that of a ring in orde
     CHECK(10 * zigzag < 9 * ring);
 }
 
+TEST_CASE("an attention with a table of buckets goes round no ring") {
+    const ts::graph network = ts::describe<net<ts::causal, ts::position_buckets<8, 16>>>(samples);
+    const ts::graph_view g = network.view();
+    ts::strategy s(g);
+    const int op = found_attention(g).op;
+    s.ops[ts::to_size(op)].degree[g.describe(op).find_loop(ts::loop_name::position)] = 2;
+    CHECK(!ts::check_strategy(g, s.view(), 2));
+    s.ops[ts::to_size(op)].ring = true;
+    CHECK(ts::check_strategy(g, s.view(), 2).broken == ts::rule::ring_without_keys);
+}
+
 TEST_CASE("a ring that drops a turn, repeats one, swaps two or adds to another's results is refused") {
     const ts::graph network = ts::describe<net<ts::causal>>(samples);
     const ts::graph_view g = network.view();
