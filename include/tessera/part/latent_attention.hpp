@@ -101,8 +101,8 @@ private:
         if (b.refused) {
             return -1;
         }
-        const index_t width = b.tensors[both].extents[3];
-        return add(b, op_kind::reshape, op::reshape_attributes{{-1, Heads * width}, 2}, "joined", key_of<joined>, both);
+        const index_t each = b.tensors[both].extents[3];
+        return add(b, op_kind::reshape, op::reshape_attributes{{-1, Heads * each}, 2}, "joined", key_of<joined>, both);
     }
 };
 
