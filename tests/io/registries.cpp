@@ -23,7 +23,7 @@ namespace schedule = ts::schedule;
 struct head : ts::linear<24> {};
 struct wide : ts::linear<24> {};
 struct last : ts::linear<8> {};
-struct blocks : ts::sequential<ts::features<24>, head, ts::repeat<3, wide, ts::relu>, last, ts::cross_entropy> {};
+struct blocks : ts::sequential<ts::features<24>, head, ts::repeat<5, wide, ts::relu>, last, ts::cross_entropy> {};
 
 /// Its plan is verified, and it comes back from a file.
 void check_strategy(const ts::graph_view& g, const ts::strategy& s, int devices, const ts::optimizer& update) {

@@ -236,11 +236,12 @@ private:
     }
 
     /// A task's own calls are on its device's stream: the second one for whatever sums, updates or gathers parameters,
-    /// and for copies between devices, if anything crosses. cuDNN's handles know the first stream alone.
+    /// and for copies between devices, or to the host and back, if anything crosses. cuDNN's handles know the first stream alone.
     std::string streams() const {
         const auto crosses = [&](const ts::task& t, const std::vector<int>& tiles) {
             return t.kind() != ts::task_kind::compute && std::any_of(tiles.begin(), tiles.end(), [&](int x) {
-                       return p_.tiles[ts::to_size(x)].device >= 0 && p_.tiles[ts::to_size(x)].device != t.device;
+                       const ts::tile& one = p_.tiles[ts::to_size(x)];
+                       return one.on_host || (one.device >= 0 && one.device != t.device);
                    });
         };
         bool any = false;
@@ -261,7 +262,7 @@ private:
             if (stream.device != t.device || (stream.side_stream && !any) ||
                 (!copies && stream.side_stream != (any && of_parameters)) ||
                 (copies && stream.side_stream != t.side_stream) ||
-                (copies && any && crosses(t, t.reads) && !stream.side_stream)) {
+                (copies && any && (crosses(t, t.reads) || crosses(t, t.writes)) && !stream.side_stream)) {
                 return of(c, "on another stream than its task's");
             }
             const bool own = std::holds_alternative<ts::cuda::kernel_launch>(x.body) ||
