@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect-error: generation makes one token after the other, and this attention sees those that come later
 // expect-error: attention_sees_later_positions
-// expect-error: softmax
+// expect-error: tessera::attention<
 #include <tessera/backend/reference/backend.hpp>
 #include <tessera/execute/generator.hpp>
 #include <tessera/op/embedding.hpp>

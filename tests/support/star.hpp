@@ -12,6 +12,7 @@ inline tessera::cluster star(int devices, tessera::index_t gigaflops, tessera::i
                              tessera::index_t link_megabytes, tessera::index_t latency = 0) {
     tessera::device_graph g;
     g.add_class({"d", {gigaflops, gigaflops, gigaflops}, memory_megabytes, 0, 0, false});
+    g.classes[0].host_megabytes = 1000;
     for (int d = 0; d < devices; ++d) {
         g.add_device(0, "d" + std::to_string(d));
     }

@@ -40,6 +40,9 @@ struct recorded_case {
     explicit recorded_case(std::uint64_t number) : made(number, test_support::drawn_from::recorded) {
         coverage seen;
         pair = draw_pair(made.network.view(), made.how, number * 64, seen);
+        for (ts::configuration& x : pair.how.ops) {
+            x.offload = false; // came after the recorded plans
+        }
         test_support::random pick{ts::op::mix(number ^ 0x9ec04dULL)};
         how.update = made.how;
         how.kind = pick(5) == 0 ? ts::run_kind::evaluation : ts::run_kind::training;
