@@ -33,6 +33,7 @@ inline ts::device_graph random_machine(int devices, random& pick) {
         x.memory_megabytes = random_size(6, pick);
         x.launch = pick(2) == 0 ? 0 : random_size(4, pick);
         x.serial_copies = pick(3) == 0;
+        x.host_megabytes = 1 + x.memory_megabytes / 64;
         g.add_class(x);
     }
     const int switches = pick(4);

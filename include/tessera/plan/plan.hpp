@@ -100,8 +100,8 @@ struct plan {
         see("gradients", &plan::gradients, plan_field{.tiles = true});
         see("arena_bytes", &plan::arena_bytes, plan_field{});
         see("persistent_bytes", &plan::persistent_bytes, plan_field{});
-        see("host_bytes", &plan::host_bytes, plan_field{});
         see("moved_bytes", &plan::moved_bytes, plan_field{});
+        see("host_bytes", &plan::host_bytes, plan_field{});
     }
 };
 

@@ -87,7 +87,6 @@ struct tile {
         see("type", &tile::type, plan_field{});
         see("alias", &tile::alias, plan_field{.tiles = true, .none = true});
         see("keep", &tile::keep, plan_field{});
-        see("on_host", &tile::on_host, plan_field{});
         see("summand", &tile::summand, plan_field{});
         see("origin", &tile::origin, plan_field{.tiles = true, .none = true});
         see("micro_batch", &tile::micro_batch, plan_field{});
@@ -99,6 +98,7 @@ struct tile {
         see("format", &tile::format, plan_field{});
         see("bytes", &tile::bytes, plan_field{});
         see("offset", &tile::offset, plan_field{});
+        see("on_host", &tile::on_host, plan_field{});
     }
 };
 
