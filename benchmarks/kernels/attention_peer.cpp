@@ -81,8 +81,7 @@ struct attention {
                                .query_gradient = rows<float>(dq, heads, first),
                                .key_gradient = rows<float>(dk, groups, first),
                                .value_gradient = rows<float>(dv, groups, first),
-                               .bias_gradient = nullptr,
-                               .accumulate = false},
+                               .bias_gradient = nullptr},
                               scratch);
     }
 };
