@@ -54,9 +54,7 @@ inline std::vector<ts::change> random_changes(const ts::graph_view& g, const ts:
         if (!again) {
             ts::configuration& c = next.ops[ts::to_size(op)];
             const ts::configuration before = std::exchange(c, {});
-            c.stage = before.stage;
-            c.recompute = before.recompute;
-            c.offload = before.offload;
+            ts::copy_all_but_shards(c, before);
             random_configuration(g, next, op, devices, 1 + pick(3), pick, seen);
             changes.push_back(ts::change_of(next, op));
         }

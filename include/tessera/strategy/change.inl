@@ -58,9 +58,7 @@ TESSERA_INLINE bool is_same_but_for_shards(const strategy& a, const strategy& b)
         r.pool.clear();
         for (configuration& c : r.ops) {
             configuration whole;
-            whole.stage = c.stage;
-            whole.recompute = c.recompute;
-            whole.offload = c.offload;
+            copy_all_but_shards(whole, c);
             c = whole;
         }
         return r;

@@ -61,6 +61,13 @@ struct configuration {
     }
 };
 
+/// Takes over what says nothing of shards: the stage, and what becomes of results.
+constexpr void copy_all_but_shards(configuration& to, const configuration& from) {
+    to.stage = from.stage;
+    to.recompute = from.recompute;
+    to.offload = from.offload;
+}
+
 /// What the operator makes stays on its devices until backward has read it.
 constexpr bool keeps_results(const configuration& c) { return !c.recompute && !c.offload; }
 

@@ -117,9 +117,7 @@ TESSERA_INLINE explanation explain(const graph_view& g, const cluster& on, const
     for (const configuration& c : enumerate(g.describe(op), static_cast<int>(room.size()), options.offered)) {
         alternative a;
         a.what = c;
-        a.what.stage = mine.stage;
-        a.what.recompute = mine.recompute;
-        a.what.offload = mine.offload;
+        copy_all_but_shards(a.what, mine);
         std::vector<std::vector<int>> places{
             std::vector<int>(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(c.shards()))};
         if (c.shards() == mine.shards()) {

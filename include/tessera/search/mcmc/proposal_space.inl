@@ -150,9 +150,7 @@ TESSERA_INLINE void proposal_space::regular(placed_choice& one, int start, int s
 
 TESSERA_INLINE proposal proposal_space::in_stages_of(const strategy& now, proposal p) {
     for (change& x : p) {
-        x.what.stage = now.ops[to_size(x.op)].stage;
-        x.what.recompute = now.ops[to_size(x.op)].recompute;
-        x.what.offload = now.ops[to_size(x.op)].offload;
+        copy_all_but_shards(x.what, now.ops[to_size(x.op)]);
     }
     return p;
 }
