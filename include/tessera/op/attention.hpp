@@ -37,23 +37,12 @@ constexpr description describe_attention(const attention_attributes& a, const sh
     w.add_loop(loop_name::key_position, k[1]);
     w.add_loop(loop_name::reduction, width, true);
     w.add_loop(loop_name::factor, value_width, true);
-    const auto of_heads = [&](index_t each, int channel) {
-        affine at = w.at(l.group, shared * each);
-        if (l.head >= 0) {
-            at.terms.push_back({l.head, each});
-        }
-        if (channel >= 0) {
-            at.terms.push_back({channel, 1});
-        }
-        return at;
-    };
+    const auto of_heads = [&](index_t each, int channel) { return l.of_heads(shared, each, channel); };
     const auto of_keys = [&](int slot, const shape& s, index_t each, int channel) {
         const int o = w.add_operand(operand_kind::input, slot);
         w.index(o, s[0], l.sample);
         w.index(o, s[1], l.key);
-        affine at = w.at(l.group, each);
-        at.terms.push_back({channel, 1});
-        w.index(o, s[2], at);
+        w.index(o, s[2], l.of_groups(each, channel));
         return o;
     };
     const int query = w.add_operand(operand_kind::input, 0);

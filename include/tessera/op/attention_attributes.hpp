@@ -90,6 +90,24 @@ struct attention_loops {
     constexpr explicit attention_loops(bool shares_keys)
         : head(shares_keys ? 2 : -1), query(shares_keys ? 3 : 2), key(query + 1), summed(query + 2),
           channel(query + 3) {}
+
+    /// Channels of queries or outputs, `each` of a head; `shared` heads have one head of keys. -1: there is one channel.
+    constexpr affine of_heads(index_t shared, index_t each, int channel_loop) const {
+        affine at = detail::describer::at(group, shared * each);
+        if (head >= 0) {
+            at.terms.push_back({head, each});
+        }
+        if (channel_loop >= 0) {
+            at.terms.push_back({channel_loop, 1});
+        }
+        return at;
+    }
+    /// Channels of keys or values, `each` of a head.
+    constexpr affine of_groups(index_t each, int channel_loop) const {
+        affine at = detail::describer::at(group, each);
+        at.terms.push_back({channel_loop, 1});
+        return at;
+    }
 };
 
 constexpr inferred infer_attention(const attention_attributes& a, const shape* x, bool padded) {

@@ -39,16 +39,7 @@ constexpr description describe_cached_attention(const cached_attention_attribute
     w.add_loop(loop_name::key_position, a.room, true);
     w.add_loop(loop_name::reduction, width, true);
     w.add_loop(loop_name::factor, value_width, true);
-    const auto of_heads = [&](index_t each, int channel) {
-        affine at = w.at(l.group, shared * each);
-        if (l.head >= 0) {
-            at.terms.push_back({l.head, each});
-        }
-        if (channel >= 0) {
-            at.terms.push_back({channel, 1});
-        }
-        return at;
-    };
+    const auto of_heads = [&](index_t each, int channel) { return l.of_heads(shared, each, channel); };
     const auto rows = [&](operand_kind kind, int slot, index_t positions, int loop_index, index_t channels,
                           const affine& channel) {
         const int o = w.add_operand(kind, slot);
@@ -58,19 +49,14 @@ constexpr description describe_cached_attention(const cached_attention_attribute
         w.d.operands[o].differentiable = false;
         return o;
     };
-    const auto of_group = [&](index_t each, int channel) {
-        affine at = w.at(l.group, each);
-        at.terms.push_back({channel, 1});
-        return at;
-    };
     const int query = rows(operand_kind::input, 0, q[1], l.query, q[2], of_heads(width, l.summed));
-    const int key = rows(operand_kind::input, 1, q[1], l.query, x[1][2], of_group(width, l.summed));
-    const int value = rows(operand_kind::input, 2, q[1], l.query, x[2][2], of_group(value_width, l.channel));
+    const int key = rows(operand_kind::input, 1, q[1], l.query, x[1][2], l.of_groups(width, l.summed));
+    const int value = rows(operand_kind::input, 2, q[1], l.query, x[2][2], l.of_groups(value_width, l.channel));
     const int first = w.add_operand(operand_kind::input, 3, element::i32);
     w.index(first, q[0], l.sample);
     w.d.operands[first].differentiable = false;
-    const int keys = rows(operand_kind::parameter, 0, a.room, l.key, x[1][2], of_group(width, l.summed));
-    const int values = rows(operand_kind::parameter, 1, a.room, l.key, x[2][2], of_group(value_width, l.channel));
+    const int keys = rows(operand_kind::parameter, 0, a.room, l.key, x[1][2], l.of_groups(width, l.summed));
+    const int values = rows(operand_kind::parameter, 1, a.room, l.key, x[2][2], l.of_groups(value_width, l.channel));
     const int largest = w.add_operand(operand_kind::intermediate, 0);
     w.index(largest, q[0], l.sample);
     w.index(largest, a.of.heads, of_heads(1, -1));
