@@ -162,13 +162,7 @@ private:
             pointers[number_of(r.network.places)] = places.data();
         }
         const device_turn turn(threads_);
-        run_report report;
-        report.begin();
-        run_state state;
-        state.inputs = pointers.data();
-        state.seed = options_.seed;
-        state.report = &report;
-        r.runner.run(state);
+        r.runner.run_alone(pointers.data(), options_.seed);
         const int t = r.planned.tensors[to_size(r.network.output)];
         const shape& extents = r.planned.network.tensors[to_size(t)].extents;
         logits_.assign(to_size(extents.volume()), 0.0F);

@@ -247,13 +247,7 @@ private:
         for (std::size_t t = 0; t < pointers.size(); ++t) {
             pointers[t] = network.tensors[t].producer < 0 ? batch[k++].data : nullptr;
         }
-        run_report report;
-        report.begin();
-        run_state state;
-        state.inputs = pointers.data();
-        state.seed = options_.seed;
-        state.report = &report;
-        runner.run(state);
+        runner.run_alone(pointers.data(), options_.seed);
         for (std::size_t i = 0; i < wanted.size(); ++i) {
             const int whole_number = r.what.part.part.tensors[to_size(wanted[i])];
             const int t = r.network.tensors[to_size(whole_number)];

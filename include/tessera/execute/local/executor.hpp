@@ -68,6 +68,16 @@ public:
     /// number of states.
     void run(std::span<const run_state> states) { run_all<false>(states, nullptr); }
     void run(const run_state& state) { run(std::span<const run_state>(&state, 1)); }
+    /// One run that nothing follows, such as a prediction's: inputs by tensor, or null.
+    void run_alone(const void* const* inputs, std::uint64_t seed) {
+        run_report report;
+        report.begin();
+        run_state state;
+        state.inputs = inputs;
+        state.seed = seed;
+        state.report = &report;
+        run(state);
+    }
     /// The tasks numbered from `first` on and below `last` alone, on top of what the ones before them have left, as
     /// often as wanted. Throws what they throw, and tessera::error for a plan of several steps or with queues, which
     /// runs whole.
