@@ -137,7 +137,7 @@ TESSERA_INLINE void place_tiles(plan& p, const std::vector<lifetime>& live) {
     const auto host = peak.begin() + p.devices;
     p.arena_bytes.assign(peak.begin(), host);
     p.host_bytes.clear();
-    if (std::any_of(host, peak.end(), [](index_t bytes) { return bytes > 0; })) {
+    if (std::any_of(p.tiles.begin(), p.tiles.end(), [](const tile& t) { return t.on_host; })) {
         p.host_bytes.assign(host, peak.end());
     }
 }

@@ -143,6 +143,10 @@ TEST_CASE("what waits in the host's memory is touched by the copies that bring i
     const ts::graph_view g = network.view();
     const ts::plan sound = planned(g, offloaded(g), 1);
     REQUIRE(ts::verify(g, sound).text.empty());
+    ts::plan without = sound; // which says that it has no such memory
+    without.host_bytes.clear();
+    CHECK(ts::verify(g, without).text.find("waits in the host's memory and is no activation of its own") !=
+          std::string::npos);
     int refused = 0;
     for (std::size_t i = 0; i < sound.tasks.size(); ++i) {
         const ts::task& t = sound.tasks[i];

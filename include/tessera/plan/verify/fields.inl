@@ -112,7 +112,7 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
     if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
         return "is on a device that does not exist";
     }
-    if (x.on_host && (x.kind != tile_kind::activation || x.alias >= 0)) {
+    if (x.on_host && (x.kind != tile_kind::activation || x.alias >= 0 || p_.host_bytes.empty())) {
         return "waits in the host's memory and is no activation of its own";
     }
     if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
@@ -213,8 +213,10 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
         return "does not share out what it reads and writes to its parameters";
     }
     bool waits = false; // in the host's memory
-    for_each_tile(
-        t, [&](int k, const plan_field&) { waits = waits || (k >= 0 && p_.tiles[to_size(p_.root(k))].on_host); });
+    if (!p_.host_bytes.empty()) {
+        for_each_tile(
+            t, [&](int k, const plan_field&) { waits = waits || (k >= 0 && p_.tiles[to_size(p_.root(k))].on_host); });
+    }
     if (waits && !moves_to_host(t)) {
         return "works on a tile in the host's memory, which only a copy of its device brings in or out";
     }
