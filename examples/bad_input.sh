@@ -111,6 +111,24 @@ if [ -x "$programs/plan" ]; then
   refused 2 "--nodes" plan --nodes two
   refused 2 "--nodes" plan --nodes 0
   refused 2 "--optimizer" plan --optimizer best
+  refused 2 "did you mean --network?" plan --netwrok vgg16
+  refused 2 "--layers" plan --network gpt --layers 0
+  refused 1 "there is no precision 'bf61'; did you mean bf16?" plan --network lenet5 --precision bf61
+  refused 1 "has no rate for products in bf16; it has one in fp32" plan --network lenet5 --machine p100 --precision bf16
+  refused 1 "has no rate for products in fp8; it has one in fp32, tf32, bf16, fp16" plan --network lenet5 --machine a100 --precision fp8
+  refused 1 "'vgg16' has the sizes that it has" plan --network vgg16 --layers 3
+  refused 1 "--key-heads is an option of llama and moe" plan --network gpt --key-heads 3
+  refused 1 "--experts is an option of moe" plan --network llama --experts 3
+  refused 1 "the width 100 is no multiple of 12 heads" plan --network gpt --width 100
+  refused 1 "there is no network 'lama'; did you mean llama?" plan --network lama
+  refused 1 "with --memory " plan --network lenet5 --memory 1MB --search data
+  # The least that it names is enough, and a byte less is not.
+  least=$("$programs/plan" --network lenet5 --memory 1MB --search data 2>&1 >/dev/null | sed -n 's/.*with --memory \([0-9]*\) it fits.*/\1/p')
+  "$programs/plan" --network lenet5 --memory "$least" --search data >"$work/stdout" 2>"$work/stderr" || {
+    cat "$work/stderr"
+    failures=$((failures + 1))
+  }
+  refused 1 "it fits" plan --network lenet5 --memory "$((least - 1))" --search data
   refused 2 "--search" plan --search data --from "$work/lenet.json"
   refused 1 "there is no network 'vgg17'; did you mean vgg16 or vgg19?; --list names them" plan --network vgg17
   refused 1 "there is no machine 'p101'; did you mean p100?" plan --machine p101

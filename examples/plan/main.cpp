@@ -9,6 +9,7 @@
 // was reported, and with 1 for anything else that goes wrong.
 #include "examples/output.hpp"
 #include "examples/plan/plan.hpp"
+#include "examples/zoo/families.hpp"
 #include "examples/zoo/zoo.hpp"
 
 #include <tessera/base/nearest.hpp>
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 namespace {
 
@@ -56,6 +58,23 @@ void add_option(CLI::App& app, planner::request& r, const planner::known_option&
         ->type_name(type);
 }
 
+/// Sizes of networks of a family.
+void add_family_options(CLI::App& app, planner::request::family_options& f) {
+    constexpr int most = 1 << 24;
+    const auto add = [&](const char* name, auto& to, const char* about) {
+        app.add_option(name, to, std::string(about))->check(CLI::Range(1, most));
+    };
+    add("--layers", f.layers, "blocks of a network of a family (gpt, mpt, llama, moe, and gpt3_6_7b and such)");
+    add("--width", f.width, "its channels");
+    add("--heads", f.heads, "its heads of attention");
+    add("--key-heads", f.key_heads, "heads of keys and values; of llama and moe");
+    add("--hidden", f.hidden, "channels in the middle of its feed-forward parts");
+    add("--vocabulary", f.vocabulary, "its words");
+    add("--sequence", f.sequence, "positions of a sample");
+    add("--experts", f.experts, "experts of a block; of moe");
+    app.add_option("--dropout", f.dropout, "per cent that are dropped in training [0]")->check(CLI::Range(0, 99));
+}
+
 void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--network", r.network, "network of the zoo, a network file, or an ONNX model")
         ->capture_default_str();
@@ -68,8 +87,11 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--memory", r.memory, "bytes of each device, also as 16GB; 0: no limit")
         ->transform(CLI::AsSizeValue(true));
     app.add_option("--optimizer", r.optimizer, "what the optimizer keeps")
-        ->check(CLI::IsMember({"sgd", "momentum", "adam"}))
+        ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw"}))
         ->capture_default_str();
+    app.add_option("--precision", r.precision,
+                   "bf16, tf32, fp32, fp16 or fp8; if none is said, bf16 where all devices multiply in it");
+    add_family_options(app, r.family);
     auto* search =
         app.add_option("--search", r.search, "search, or a strategy that everybody knows")->capture_default_str();
     app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
@@ -130,27 +152,80 @@ void list(const char* title, const Entries& entries, About about) {
 
 void list_all() {
     list("networks", networks::zoo(), &networks::zoo_entry::what);
+    list("families of networks, of any size", networks::families(), &networks::named_sizes::what);
     list("machines", planner::machine_kinds(), &planner::machine_kind::about);
     list("searches and strategies", planner::listed_searches(), &planner::listed::about);
     list("schedules of pipelines", planner::listed_schedules(), &planner::listed::about);
     list("policies that synchronize gradients", planner::listed_policies(), &planner::listed::about);
 }
 
-/// The network of a request for so many samples; 0: as many as are usual on so many devices.
-planner::named_network network_of(const planner::request& r, int devices) {
-    if (planner::is_file_name(r.network)) {
-        return planner::network_in(r.network, r.batch);
+/// The sizes of a network of a family with what is asked for in their place.
+networks::family_sizes sizes_in(const networks::family_sizes& usual, const planner::request::family_options& f,
+                                const std::string& name) {
+    networks::family_sizes s = usual;
+    const auto take = [](auto& to, auto from) { to = from > 0 ? from : to; };
+    if (f.key_heads > 0 && s.form == networks::family::gpt) {
+        throw ts::error("--key-heads is an option of llama and moe; in '" + name + "' every head has keys of its own");
+    }
+    if (f.experts > 0 && s.form != networks::family::moe) {
+        throw ts::error("--experts is an option of moe; '" + name + "' has none");
+    }
+    s.hidden = f.width > 0 ? 0 : s.hidden;
+    take(s.layers, f.layers);
+    take(s.width, f.width);
+    take(s.heads, f.heads);
+    take(s.key_heads, f.key_heads);
+    take(s.hidden, f.hidden);
+    take(s.sequence, f.sequence);
+    take(s.vocabulary, f.vocabulary);
+    take(s.experts, f.experts);
+    s.dropout = f.dropout >= 0 ? f.dropout : s.dropout;
+    return s;
+}
+
+/// Of the zoo, or a family's.
+std::function<ts::graph(ts::index_t)> description_of(const planner::request& r) {
+    if (const auto usual = networks::sizes_of(r.network)) {
+        return [s = sizes_in(*usual, r.family, r.network)](ts::index_t batch) { return networks::describe(s, batch); };
     }
     const std::vector<networks::zoo_entry> zoo = networks::zoo();
     const auto network =
         std::find_if(zoo.begin(), zoo.end(), [&](const networks::zoo_entry& n) { return n.name == r.network; });
     if (network == zoo.end()) {
-        const auto names = zoo | views::transform(named) | ranges::to<std::vector>();
+        auto names = zoo | views::transform(named) | ranges::to<std::vector>();
+        for (const networks::named_sizes& n : networks::families()) {
+            names.emplace_back(n.name);
+        }
         throw ts::error("there is no network '" + r.network + "'" + ts::did_you_mean(r.network, names) +
                         "; --list names them, and a network file's name has a point or a slash");
     }
-    const ts::index_t batch = r.batch > 0 ? r.batch : planner::usual_batch(network->describe(1).view()) * devices;
-    return {network->name, network->describe(batch), nullptr};
+    return network->describe;
+}
+
+/// The network of a request for so many samples; 0: as many as are usual on so many devices.
+planner::named_network network_of(const planner::request& r, int devices) {
+    const bool sized = !(r.family == planner::request::family_options{});
+    if (sized && (planner::is_file_name(r.network) || !networks::sizes_of(r.network))) {
+        throw ts::error("'" + r.network +
+                        "' has the sizes that it has; --layers, --width, --heads, --vocabulary, --sequence, --dropout "
+                        "and such are options of gpt, mpt, llama, moe and the zoo's networks of these families");
+    }
+    if (planner::is_file_name(r.network)) {
+        return planner::network_in(r.network, r.batch);
+    }
+    const auto describe = description_of(r);
+    const ts::index_t batch = r.batch > 0 ? r.batch : planner::usual_batch(describe(1).view()) * devices;
+    return {r.network, describe(batch), nullptr};
+}
+
+/// "; did you mean --batch?" for the first argument that is no option, where one is like it.
+std::string nearest_option(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* o : app.get_options()) {
+        names.push_back(o->get_name());
+    }
+    const std::vector<std::string> unknown = app.remaining();
+    return unknown.empty() ? "" : ts::did_you_mean(unknown.front().substr(0, unknown.front().find('=')), names);
 }
 
 void run(const planner::request& r) {
@@ -182,8 +257,9 @@ void run(const planner::request& r) {
         }
         return found;
     };
-    planner::answer(r, on, network_of(r, on.devices()),
-                    {find, [](const std::string& text) { std::fputs(text.c_str(), stdout); }, note});
+    planner::named_network network = network_of(r, on.devices());
+    planner::set_precision(network.graph, r, on.graph());
+    planner::answer(r, on, network, {find, [](const std::string& text) { std::fputs(text.c_str(), stdout); }, note});
 }
 
 } // namespace
@@ -213,6 +289,9 @@ int main(int count, char** arguments) {
         run(r);
         return output::finish("plan",
                               planner::interruptible::flag() ? 130 : EXIT_SUCCESS); // as a shell reports Ctrl-C
+    } catch (const CLI::ExtrasError& e) {
+        std::fprintf(stderr, "plan: %s%s\n", e.what(), nearest_option(app).c_str());
+        return 2;
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) {
             return output::finish("plan", app.exit(e)); // --help

@@ -6,6 +6,7 @@
 #include <tessera/machine/cluster.hpp>
 #include <tessera/op/optimizer.hpp>
 #include <tessera/search/record.hpp>
+#include <tessera/simulate/step_figures.hpp>
 #include <tessera/simulate/task_time.hpp>
 #include <tessera/strategy/strategy.hpp>
 
@@ -55,6 +56,15 @@ struct request {
     bool offload = false;                ///< to the host's memory, as much as memory asks for
     std::string recompute; ///< "": as the search likes; "stages", or what search::recompute_rule_of() reads
     std::string optimizer = "momentum";
+    std::string precision; ///< "": bf16 where every device multiplies in it, otherwise what the network says
+    /// Of a network of a family; 0 (dropout: -1): as its name says.
+    struct family_options {
+        int layers = 0;
+        ts::index_t width = 0, heads = 0, key_heads = 0, hidden = 0, sequence = 0, vocabulary = 0, experts = 0;
+        int dropout = -1;
+
+        friend bool operator==(const family_options&, const family_options&) = default;
+    } family;
     std::string from;   ///< strategy file that takes the place of a search
     std::string resume; ///< file that keeps the state of mcmc
     std::string compare;
@@ -131,6 +141,10 @@ ts::search::search_found run_search(const problem& p, const std::string& name, c
 /// The same with its progress on a terminal; it prints what the search says. Ctrl-C ends it with the best so far.
 ts::search::search_found find_strategy(const problem& p, const std::string& name, const request& r);
 
+/// In the precision of a request, or in what is usual on these devices. Throws tessera::error where one of them lacks
+/// it.
+void set_precision(ts::graph& g, const request& r, const ts::device_graph& on);
+
 /// The optimizer of a request.
 ts::optimizer optimizer_of(const request& r);
 
@@ -169,6 +183,8 @@ struct presented {
     ts::index_t peak_bytes = 0; ///< on the device that has most
     ts::index_t moved_bytes = 0;
     std::string bound; ///< how far from the best possible it is at most, or why there is no bound
+    ts::simulation::step_figures figures;
+    ts::simulation::memory_split memory; ///< on the device that has most
 };
 /// The result of a request, handed to `say` piece by piece, and in the files that the request names.
 presented present(const problem& p, const ts::search::search_found& found, const std::string& called, const request& r,

@@ -29,11 +29,13 @@ namespace {
 /// The device that has least room left, and by how much its plan is too large, or "".
 std::string lacking(const problem& p, const ts::plan& plan) {
     const auto needed = views::zip_with(std::plus<>(), plan.arena_bytes, plan.persistent_bytes);
+    const ts::index_t least = ranges::max(needed);
     for (const auto& [d, needs] : views::enumerate(needed)) {
         const ts::index_t has = p.on.class_of(static_cast<int>(d)).memory_bytes;
         if (has > 0 && needs > has) {
             return "device " + std::to_string(d) + " needs " + ts::io::detail::bytes_text(static_cast<double>(needs)) +
-                   " and has " + ts::io::detail::bytes_text(static_cast<double>(has));
+                   " and has " + ts::io::detail::bytes_text(static_cast<double>(has)) + "; with --memory " +
+                   std::to_string(least) + " it fits";
         }
     }
     return "";
@@ -46,6 +48,46 @@ std::string in_column(const std::string& text, int width = 28) {
 }
 
 using sayer = std::function<void(const std::string&)>;
+
+/// What a step is worth beside its time: tokens or samples a second, and the shares of the machine's peak.
+std::string figures_text(const problem& p, const ts::simulation::step_figures& f, ts::precision math, bool estimated) {
+    const bool tokens = f.tokens_per_second > 0;
+    const double rate = tokens ? f.tokens_per_second : f.samples_per_second;
+    const char* what = tokens ? "tokens/s" : "samples/s";
+    char text[160];
+    std::snprintf(text, sizeof text, "  %.*f %s, %.*f %s/GPU, MFU %.1f %%", rate < 100 ? 1 : 0, rate, what,
+                  rate < 1000 ? 1 : 0, rate / p.on.devices(), what, 100 * f.model_share);
+    std::string all = text;
+    if (!estimated) {
+        std::snprintf(text, sizeof text, ", HFU %.1f %%", 100 * f.device_share);
+        all += text;
+    }
+    return all + " of the peak in " + ts::to_text(math) + "\n";
+}
+
+std::string memory_text(const ts::simulation::memory_split& m, int device) {
+    const auto bytes = [](ts::index_t n) { return ts::io::detail::bytes_text(static_cast<double>(n)); };
+    return "  memory of device " + std::to_string(device) + ": parameters " + bytes(m.parameters) + ", gradients " +
+           bytes(m.gradients) + ", optimizer state " + bytes(m.optimizer_state) + ", activations " +
+           bytes(m.activations) + ", buffers " + bytes(m.buffers) + "\n";
+}
+
+/// The figures and the memory of what was found.
+void present_figures(const problem& p, const ts::io::shown_run& r, presented& line, const sayer& say) {
+    const ts::simulation::model_work w = ts::simulation::work_of_model(p.network);
+    line.figures =
+        figures_of(w, ts::simulation::recomputed_flops(p.network, r.plan), p.on, line.step_ns / r.plan.steps_per_plan);
+    say(figures_text(p, line.figures, w.math, false));
+    int fullest = 0;
+    for (int d = 1; d < r.plan.devices; ++d) {
+        const auto bytes = [&](int of) {
+            return r.plan.arena_bytes[ts::to_size(of)] + r.plan.persistent_bytes[ts::to_size(of)];
+        };
+        fullest = bytes(d) > bytes(fullest) ? d : fullest;
+    }
+    line.memory = ts::simulation::split_of_memory(p.network, r.plan, fullest);
+    say(memory_text(line.memory, fullest));
+}
 
 presented present_line(const problem& p, ts::search::strategy_bounds& bounds, const std::string& name,
                        const ts::io::shown_run& r, const sayer& say) {
@@ -126,6 +168,9 @@ presented present_estimate(const problem& p, const ts::search::search_found& fou
     std::snprintf(text, sizeof text, " %12.3f ms a step, at most ", static_cast<double>(line.step_ns) * 1e-6);
     say(in_column(called) + text + ts::io::detail::bytes_text(static_cast<double>(line.peak_bytes)) +
         " on a device\n  " + line.bound + "\n");
+    const ts::simulation::model_work w = ts::simulation::work_of_model(p.network);
+    line.figures = figures_of(w, 0, p.on, line.step_ns);
+    say(figures_text(p, line.figures, w.math, true));
     if (r.table) {
         say("\n" + to_text(p.network, found.best.view()));
     }
@@ -153,7 +198,8 @@ presented present(const problem& p, const ts::search::search_found& answer, cons
     how.most_work = 400'000'000; // a second or two
     how.states = p.update.state_count();
     ts::search::strategy_bounds bounds(p.network, p.on, how);
-    const presented line = present_line(p, bounds, called, run, say);
+    presented line = present_line(p, bounds, called, run, say);
+    present_figures(p, run, line, say);
     if (r.compare.empty()) {
         present_baseline(p, bounds, "data parallel", ts::search::data_parallel(p.network, p.on.devices()), run, say);
         present_baseline(p, bounds, "one device", ts::search::single_device(p.network), run, say);

@@ -36,9 +36,12 @@ TEST_CASE(
     const ts::cost::roofline_efficiency reached;
     for (const ts::device_class& c : {ts::machines::h200_nodes().classes[0], ts::machines::a100_nodes().classes[0],
                                       ts::machines::v100_nodes().classes[0]}) {
-        for (const precision math : {precision::fp32, precision::tf32, precision::bf16}) {
+        for (const precision math :
+             {precision::fp32, precision::tf32, precision::bf16, precision::fp16, precision::fp8}) {
             for (int k = 0; k < ts::work_kinds; ++k) {
-                const ts::index_t own[] = {c.gigaflops[k], c.tf32_gigaflops[k], c.bf16_gigaflops[k]};
+                const ts::index_t own[] = {c.gigaflops[k], c.tf32_gigaflops[k], c.bf16_gigaflops[k],
+                                           c.fp16_gigaflops[k],
+                                           c.fp8_gigaflops[k] > 0 ? c.fp8_gigaflops[k] : c.bf16_gigaflops[k]};
                 const ts::index_t rate = own[static_cast<int>(math)] > 0 ? own[static_cast<int>(math)] : own[0];
                 constexpr ts::index_t flops = 1'000'000'000'000;
                 // 10^9 operations per second are one per nanosecond.

@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 
 namespace {
 
@@ -27,9 +29,45 @@ std::string refusal(const std::string& text) {
 TEST_CASE("machine file: every preset comes back the same") {
     for (const auto& g : {ts::machines::p100_nodes(), ts::machines::k80_nodes(2), ts::machines::v100_nodes(2),
                           ts::machines::a100_nodes(3), ts::machines::h200_nodes(4), ts::machines::heterogeneous(),
-                          ts::machines::this_host()}) {
+                          ts::machines::b200_nodes(2), ts::machines::gb200_nvl72(), ts::machines::mi300x_nodes(2),
+                          ts::machines::tpu_v5p(2), ts::machines::this_host()}) {
         CHECK(io::machine_from_text(io::to_text(io::to_json(g))) == g);
     }
+}
+
+TEST_CASE("machine file: rates in fp16 and fp8 are those of a file, and may be left out") {
+    ts::device_graph g = ts::machines::h100_nodes();
+    const std::string text = io::to_text(io::to_json(g));
+    CHECK(text.find("\"gigaflops_matrix_product_fp8\": 1979000") != std::string::npos);
+    for (const char* name : {"fp16", "fp8"}) {
+        for (const char* kind : {"convolution", "matrix_product"}) {
+            const std::string line = std::string("\"gigaflops_") + kind + "_" + name + "\"";
+            CHECK(
+                refusal(test_support::replaced(text, line.c_str(), "\"gigaflops_other\"")).find("means nothing here") !=
+                std::string::npos);
+        }
+    }
+    for (ts::device_class& c : g.classes) {
+        std::fill(std::begin(c.fp16_gigaflops), std::end(c.fp16_gigaflops), 0);
+        std::fill(std::begin(c.fp8_gigaflops), std::end(c.fp8_gigaflops), 0);
+    }
+    const std::string old = io::to_text(io::to_json(g));
+    CHECK(old.find("fp8") == std::string::npos);
+    CHECK(io::machine_from_text(old) == g);
+}
+
+TEST_CASE("machine file: one of more devices than are read is refused at once") {
+    ts::device_graph g;
+    g.name = "large";
+    g.add_class(ts::machines::this_host().classes[0]);
+    const int center = g.add_switch("center");
+    for (int i = 0; i < 100'000; ++i) {
+        g.add_link(g.add_device(0, "d", -1), center, 100, 100);
+    }
+    const std::string text = io::to_text(io::to_json(g));
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(refusal(text).find("/components has 100000 devices; at most 65536 are read") != std::string::npos);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10)); // one, on a machine that does no more
 }
 
 TEST_CASE("machine file: what is wrong is named with its line and path") {
@@ -80,9 +118,10 @@ TEST_CASE("machine file: rates in other precisions are optional members, as stri
                "/classes/0/gigaflops_matrix_product_bf16 is 0"));
     CHECK(says("\"gigaflops_matrix_product_bf16\": 700", "\"gigaflops_matrix_product_bf16\": \"fast\"",
                "/classes/0/gigaflops_matrix_product_bf16 is a text"));
-    CHECK(says("gigaflops_matrix_product_bf16", "gigaflops_matrix_product_fp16", "means nothing here"));
+    CHECK(says("gigaflops_matrix_product_bf16", "gigaflops_matrix_product_fp4", "means nothing here"));
     g.classes[0].bf16_gigaflops[2] = -1; // a value that no file can say is refused as well
-    CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("negative rate in tf32 or bf16 (elementwise)"), ts::error);
+    CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("negative rate in tf32, bf16, fp16 or fp8 (elementwise)"),
+                         ts::error);
     g.classes[0].bf16_gigaflops[2] = ts::largest_rate + 1;
     CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("beyond any device"), ts::error);
 }

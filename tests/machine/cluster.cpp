@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace {
@@ -220,4 +221,47 @@ TEST_CASE("cluster: to and from the machine of the additive model") {
         CHECK(ts::uniform_machine(k80, ts::precision::fp32, 4 * nodes) ==
               ts::uniform_machine(ts::cluster(ts::machines::k80_nodes(nodes))));
     }
+}
+
+TEST_CASE("machines of today: what their data sheets say, and every two devices have a way") {
+    using ts::precision;
+    using ts::work_kind;
+    const auto rate = [](const ts::device_graph& g, precision p) {
+        return g.classes[0].rate(work_kind::matrix_product, p);
+    };
+    const ts::device_graph h100 = ts::machines::h100_nodes();
+    CHECK(rate(h100, precision::fp16) == 989500);
+    CHECK(rate(h100, precision::fp8) == 1979000);
+    CHECK(h100.classes[0].rate(work_kind::elementwise, precision::fp8) == 67000);
+    const ts::device_graph a100 = ts::machines::a100_nodes();
+    CHECK(!a100.classes[0].has(precision::fp8));
+    CHECK(rate(a100, precision::fp8) == 312000); // as bf16
+    const ts::device_graph v100 = ts::machines::v100_nodes();
+    CHECK(v100.classes[0].has(precision::fp16));
+    CHECK(!v100.classes[0].has(precision::bf16));
+    const ts::device_graph b200 = ts::machines::b200_nodes(2);
+    CHECK(b200.device_count() == 16);
+    CHECK(rate(b200, precision::bf16) == 2250000);
+    const ts::cluster gb200(ts::machines::gb200_nvl72(2));
+    CHECK(gb200.devices() == 144);
+    CHECK(gb200.between(0, 71).megabytes == 900000);
+    CHECK(gb200.between(0, 143).megabytes == 50000);
+    CHECK(gb200.node_of(71) != gb200.node_of(72));
+    const ts::cluster mi300x(ts::machines::mi300x_nodes(2));
+    CHECK(mi300x.devices() == 16);
+    CHECK(mi300x.between(2, 7).megabytes == 64000);
+    CHECK(mi300x.between(2, 7).lanes.size() == 1);
+    CHECK(mi300x.between(2, 10).megabytes == 50000);
+    for (const int cubes : {1, 2, 4}) {
+        const ts::cluster tpu(ts::machines::tpu_v5p(cubes));
+        CHECK(tpu.devices() == 64 * cubes);
+        int longest = 0;
+        for (int d = 1; d < tpu.devices(); ++d) {
+            longest = std::max(longest, tpu.between(0, d).lanes.size());
+        }
+        CHECK(longest == 2 + (cubes == 1 ? 6 : cubes == 2 ? 8 : 10)); // half of each side, and two routers
+        CHECK(tpu.between(0, 3).lanes.size() == (cubes > 1 ? 5 : 3));
+        CHECK(tpu.between(0, 1).megabytes == 100000);
+    }
+    CHECK_THROWS_WITH_AS(ts::machines::tpu_v5p(3), doctest::Contains("1, 2 or 4 cubes"), ts::error);
 }

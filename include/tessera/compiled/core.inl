@@ -139,6 +139,7 @@
 #include "tessera/simulate/reuse.inl"
 #include "tessera/simulate/schedule.inl"
 #include "tessera/simulate/simulate.inl"
+#include "tessera/simulate/step_figures.inl"
 #include "tessera/simulate/task_activities.inl"
 #include "tessera/simulate/task_time.inl"
 #include "tessera/simulate/threads.inl"

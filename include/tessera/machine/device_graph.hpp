@@ -38,14 +38,27 @@ struct device_class {
     index_t bf16_gigaflops[work_kinds] = {0, 0, 0};
     /// Bandwidth of a device's own link to its host's memory in one direction: 10^6 bytes per second; 0: none is known.
     index_t host_megabytes = 0;
+    /// 0: as in fp32, and for fp8 as in bf16.
+    index_t fp16_gigaflops[work_kinds] = {0, 0, 0};
+    index_t fp8_gigaflops[work_kinds] = {0, 0, 0};
 
     /// The peak rate for a kind of work in a precision.
     constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {
         const int k = static_cast<int>(kind);
-        const index_t own = math == precision::tf32   ? tf32_gigaflops[k]
-                            : math == precision::bf16 ? bf16_gigaflops[k]
-                                                      : gigaflops[k];
+        const index_t own = math == precision::tf32                             ? tf32_gigaflops[k]
+                            : math == precision::fp16                           ? fp16_gigaflops[k]
+                            : math == precision::fp8 && fp8_gigaflops[k] > 0    ? fp8_gigaflops[k]
+                            : math == precision::bf16 || math == precision::fp8 ? bf16_gigaflops[k]
+                                                                                : gigaflops[k];
         return own > 0 ? own : gigaflops[k];
+    }
+    /// Whether it multiplies matrices faster in a precision than it does in fp32, or computes in fp32.
+    constexpr bool has(precision math) const {
+        constexpr int k = static_cast<int>(work_kind::matrix_product);
+        return math == precision::fp32 || (math == precision::tf32   ? tf32_gigaflops[k]
+                                           : math == precision::bf16 ? bf16_gigaflops[k]
+                                           : math == precision::fp16 ? fp16_gigaflops[k]
+                                                                     : fp8_gigaflops[k]) > 0;
     }
 
     friend bool operator==(const device_class&, const device_class&) = default;

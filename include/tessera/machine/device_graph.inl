@@ -45,9 +45,9 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
             refuse_machine(g, who + "computes at rate " + std::to_string(c.gigaflops[k]) + " (" +
                                   to_text(static_cast<work_kind>(k)) + "); give at least 1 GFLOP/s");
         }
-        if (c.tf32_gigaflops[k] < 0 || c.bf16_gigaflops[k] < 0) {
-            refuse_machine(g, who + "has a negative rate in tf32 or bf16 (" + to_text(static_cast<work_kind>(k)) +
-                                  "); give 0 where it is that of fp32");
+        if (c.tf32_gigaflops[k] < 0 || c.bf16_gigaflops[k] < 0 || c.fp16_gigaflops[k] < 0 || c.fp8_gigaflops[k] < 0) {
+            refuse_machine(g, who + "has a negative rate in tf32, bf16, fp16 or fp8 (" +
+                                  to_text(static_cast<work_kind>(k)) + "); give 0 where it is that of fp32");
         }
     }
     if (c.memory_megabytes < 1) {
@@ -61,7 +61,8 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
                      c.memory_bytes > largest_memory || c.launch > largest_latency;
     for (int k = 0; k < work_kinds; ++k) {
         too_large = too_large || c.gigaflops[k] > largest_rate || c.tf32_gigaflops[k] > largest_rate ||
-                    c.bf16_gigaflops[k] > largest_rate;
+                    c.bf16_gigaflops[k] > largest_rate || c.fp16_gigaflops[k] > largest_rate ||
+                    c.fp8_gigaflops[k] > largest_rate;
     }
     if (too_large) {
         refuse_machine(g, who + "has a number beyond any device; rates are in GFLOP/s and MB/s, times in nanoseconds");

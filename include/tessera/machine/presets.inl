@@ -8,7 +8,7 @@
 namespace tessera::machines::detail {
 
 TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
-                                index_t in_tf32, index_t in_bf16, index_t to_host) {
+                                index_t in_tf32, index_t in_bf16, index_t to_host, index_t in_fp16, index_t in_fp8) {
     return {name,
             {gigaflops, gigaflops, gigaflops},
             memory_megabytes,
@@ -17,7 +17,9 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             false,
             {in_tf32, in_tf32, 0},
             {in_bf16, in_bf16, 0},
-            to_host};
+            to_host,
+            {in_fp16, in_fp16, 0},
+            {in_fp8, in_fp8, 0}};
 }
 
 TESSERA_INLINE std::string numbered(const char* what, int i, int j) {
@@ -40,10 +42,12 @@ TESSERA_INLINE device_graph rails(const std::string& name, const device_class& c
     }
     for (int n = 0; n < nodes; ++n) {
         const int chassis = g.add_switch(numbered("node ", n));
-        const int nvswitch = g.add_switch(numbered("nvswitch ", n), chassis);
+        const int nvswitch = nvlink > 0 ? g.add_switch(numbered("nvswitch ", n), chassis) : -1;
         for (int i = 0; i < per_node; ++i) {
             const int d = g.add_device(0, numbered("gpu ", n, i), chassis);
-            g.add_link(d, nvswitch, nvlink, gpu_latency);
+            if (nvswitch >= 0) {
+                g.add_link(d, nvswitch, nvlink, gpu_latency);
+            }
             if (nodes > 1) {
                 const int mine = i * leaves + n / leaf_nodes;
                 g.add_link(d, leaf[to_size(mine)], card, fabric_latency);
@@ -117,7 +121,7 @@ TESSERA_INLINE device_graph v100_nodes(int nodes) {
                                 {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
     device_graph g;
     g.name = detail::numbered("V100 nodes: ", nodes);
-    g.add_class(detail::gpu("V100-SXM2", 15700, 900000, 32));
+    g.add_class(detail::gpu("V100-SXM2", 15700, 900000, 32, 0, 0, 12000, 125000));
     std::vector<std::vector<int>> gpus(to_size(nodes));
     std::vector<int> hosts;
     for (int n = 0; n < nodes; ++n) {
@@ -140,14 +144,90 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
     return detail::rails(detail::numbered("H100 nodes: ", nodes),
-                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000, 989500, 1979000), nodes, 8,
+                         450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
     return detail::rails(detail::numbered("H200 nodes: ", nodes),
-                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000, 989500, 1979000), nodes, 8,
+                         450000, 50000, 32);
+}
+
+TESSERA_INLINE device_graph b200_nodes(int nodes) {
+    return detail::rails(detail::numbered("B200 nodes: ", nodes),
+                         detail::gpu("B200", 75000, 8000000, 180, 1100000, 2250000, 48000, 2250000, 4500000), nodes, 8,
+                         900000, 50000, 32);
+}
+
+TESSERA_INLINE device_graph gb200_nvl72(int racks) {
+    return detail::rails(detail::numbered("GB200 NVL72 racks: ", racks),
+                         detail::gpu("GB200", 80000, 8000000, 186, 1250000, 2500000, 225000, 2500000, 5000000), racks,
+                         72, 900000, 50000, 8);
+}
+
+TESSERA_INLINE device_graph mi300x_nodes(int nodes) {
+    constexpr int per_node = 8;
+    constexpr index_t fabric = 64000;
+    const device_class c = detail::gpu("MI300X", 163400, 5300000, 192, 653700, 1307400, 48000, 1307400, 2614900);
+    device_graph g = detail::rails(detail::numbered("MI300X nodes: ", nodes), c, nodes, per_node, 0, 50000, 32);
+    std::vector<int> gpus;
+    for (int i = 0; i < static_cast<int>(g.components.size()); ++i) {
+        if (g.components[to_size(i)].device_class == 0) {
+            gpus.push_back(i);
+        }
+    }
+    for (int n = 0; n < nodes; ++n) {
+        for (int i = 0; i < per_node; ++i) {
+            for (int j = 0; j < i; ++j) {
+                g.add_link(gpus[to_size(n * per_node + j)], gpus[to_size(n * per_node + i)], fabric,
+                           detail::gpu_latency);
+            }
+        }
+    }
+    return g;
+}
+
+TESSERA_INLINE device_graph tpu_v5p(int cubes) {
+    if (cubes != 1 && cubes != 2 && cubes != 4) {
+        throw error("tessera: a TPU v5p machine has 1, 2 or 4 cubes of 64 chips here, not " + std::to_string(cubes));
+    }
+    constexpr index_t chip_to_router = 600000;
+    constexpr index_t between_chips = 100000;
+    constexpr index_t hop = 500; // ns
+    constexpr index_t gibibyte = index_t{1} << 30;
+    device_class c = detail::gpu("TPU v5p", 76500, 2765000, 0, 0, 459000, 24000, 0, 459000);
+    c.gigaflops[static_cast<int>(work_kind::elementwise)] = 4000;
+    c.memory_bytes = 95 * gibibyte;
+    device_graph g;
+    g.name = detail::numbered("TPU v5p cubes: ", cubes);
+    g.add_class(c);
+    const int side[3] = {4, cubes == 4 ? 8 : 4, cubes > 1 ? 8 : 4};
+    std::vector<int> cube;
+    for (int i = 0; i < cubes; ++i) {
+        cube.push_back(g.add_switch(detail::numbered("cube ", i)));
+    }
+    const auto number = [&](int x, int y, int z) { return (x * side[1] + y) * side[2] + z; };
+    std::vector<int> router;
+    for (int i = 0; i < side[0] * side[1] * side[2]; ++i) {
+        const int z = i % side[2];
+        const int y = i / side[2] % side[1];
+        const int inside = cube[to_size(y / 4 * (side[2] / 4) + z / 4)];
+        router.push_back(g.add_switch(detail::numbered("router ", i), inside));
+        g.add_link(g.add_device(0, detail::numbered("chip ", i), inside), router.back(), chip_to_router, hop);
+    }
+    for (int x = 0; x < side[0]; ++x) {
+        for (int y = 0; y < side[1]; ++y) {
+            for (int z = 0; z < side[2]; ++z) {
+                const int from = router[to_size(number(x, y, z))];
+                for (const int to : {number((x + 1) % side[0], y, z), number(x, (y + 1) % side[1], z),
+                                     number(x, y, (z + 1) % side[2])}) {
+                    g.add_link(from, router[to_size(to)], between_chips, hop);
+                }
+            }
+        }
+    }
+    return g;
 }
 
 TESSERA_INLINE device_graph heterogeneous() {

@@ -57,9 +57,11 @@ TESSERA_INLINE decoding_network decoding_of(const graph_view& g, int tensor, ind
     }
     const problem p = walk.over(room, [&](int op, const piecewise_use& how, bool is_placed) {
         op_node o = g.ops[op];
-        if (o.attributes.math == precision::bf16) {
-            throw error("tessera: sequences are generated in fp32 and tf32, and the network is of bf16; train one of "
-                        "the same parameters without it, for which a checkpoint does, and generate from that");
+        if (halves_activations(o.attributes.math)) {
+            throw error(std::string("tessera: sequences are generated in fp32 and tf32, and the network is of ") +
+                        to_text(o.attributes.math) +
+                        "; train one of the same parameters without it, for which a checkpoint does, and generate from "
+                        "that");
         }
         for (int& t : o.inputs) {
             t = now[to_size(t)];

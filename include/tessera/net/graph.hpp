@@ -74,7 +74,7 @@ struct graph_view {
     constexpr description describe(int op) const {
         const input_shapes inputs = shapes_of_inputs(op);
         description d = tessera::describe(ops[op].attributes, inputs.of, ops[op].inputs.size());
-        if (ops[op].attributes.math == precision::bf16) {
+        if (halves_activations(ops[op].attributes.math)) {
             for (operand& o : d.operands) {
                 o.type = o.kind == operand_kind::input    ? tensors[ops[op].inputs[o.slot]].type
                          : o.kind == operand_kind::output ? tensors[ops[op].output].type

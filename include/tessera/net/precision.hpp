@@ -33,16 +33,19 @@ concept NetworkPrecision = requires {
 };
 
 /// Sets the precision of a whole network that is a value. Inputs of numbers are stored as bf16 too (the caller hands in
-/// floats); losses are fp32.
+/// floats); losses are fp32. Numbers of fp16 are tensors of bf16 here, which take as many bytes: nothing runs them. In
+/// fp8 products of activations (attention) stay bf16, as all that multiplies no parameters.
 constexpr void set_precision(tensor_node* tensors, int tensor_count, op_node* ops, int op_count, precision p) {
     for (int i = 0; i < op_count; ++i) {
-        ops[i].attributes.math = p;
+        const bool of_activations = record_of(ops[i].attributes).facts.work == work_kind::matrix_product &&
+                                    (ops[i].parameters.empty() || ops[i].attributes.kind == op_kind::attention);
+        ops[i].attributes.math = p == precision::fp8 && of_activations ? precision::bf16 : p;
     }
     for (int t = 0; t < tensor_count; ++t) {
         const int producer = tensors[t].producer;
         if (tensors[t].type != element::i32) {
             const bool loss = producer >= 0 && record_of(ops[producer].attributes).facts.loss;
-            tensors[t].type = p == precision::bf16 && !loss ? element::bf16 : element::f32;
+            tensors[t].type = halves_activations(p) && !loss ? element::bf16 : element::f32;
         }
     }
 }

@@ -46,13 +46,22 @@ struct op_kind {
 
 /// In what an operator computes. tf32: products of matrices and convolutions may round their factors to 10 bits of
 /// mantissa. bf16: activations and their gradients are bf16 numbers; products take their parameters rounded to bf16;
-/// sums, statistics, losses, parameters and their gradients stay fp32.
-enum class precision : std::uint8_t { fp32, tf32, bf16 };
+/// sums, statistics, losses, parameters and their gradients stay fp32. fp16 and fp8 are planned for, and no backend
+/// computes in them: fp16 is as bf16, with numbers of IEEE half precision; fp8 is as bf16, but that products with
+/// parameters take their factors rounded to 8 bits.
+enum class precision : std::uint8_t { fp32, tf32, bf16, fp16, fp8 };
+inline constexpr int precisions = 5;
 
 constexpr const char* to_text(precision p) {
-    constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+    constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
     return names[static_cast<int>(p)];
 }
+/// Activations and their gradients take 2 bytes a number.
+constexpr bool halves_activations(precision p) {
+    return p == precision::bf16 || p == precision::fp16 || p == precision::fp8;
+}
+/// No backend computes in it.
+constexpr bool only_planned(precision p) { return p == precision::fp16 || p == precision::fp8; }
 
 /// What the numbers of an attribute are.
 enum class attribute_type : std::uint8_t { integer, number, flag };

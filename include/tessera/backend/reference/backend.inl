@@ -9,7 +9,12 @@ namespace tessera::reference {
 
 TESSERA_INLINE void backend::bind(plan&, const graph_view& g, const parameter_store*) {
     for (int op = 0; op < g.op_count; ++op) {
-        (void)row_for<float>(record_of(g.ops[op].attributes), rows_); // which says where there is none
+        const op_attributes& a = g.ops[op].attributes;
+        if (only_planned(a.math)) {
+            throw error("tessera: " + path_of(g, op) + " computes in " + to_text(a.math) +
+                        ", which is planned for and which no backend has; run the network in fp32, tf32 or bf16");
+        }
+        (void)row_for<float>(record_of(a), rows_); // which says where there is none
     }
 }
 

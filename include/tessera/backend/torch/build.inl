@@ -18,6 +18,10 @@ TESSERA_INLINE program builder::make() {
         }
     }
     for (int op = 0; op < g_.op_count; ++op) {
+        if (only_planned(g_.ops[op].attributes.math)) {
+            refuse(op, std::string("it computes in ") + to_text(g_.ops[op].attributes.math) +
+                           ", which is planned for alone; export the network in bf16");
+        }
         if (s_.ops[op].recompute) {
             out_.recomputes[to_size(stage_of(op))] = 1;
         }

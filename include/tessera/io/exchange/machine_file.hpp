@@ -10,6 +10,7 @@
 namespace tessera::io {
 
 inline constexpr std::int64_t machine_file_version = 1;
+inline constexpr int most_machine_devices = 65'536; ///< of a machine that is read
 
 namespace detail {
 
@@ -21,7 +22,7 @@ std::string rate_name(int kind, precision math);
 /// The machine as a value whose text is a machine file.
 json to_json(const device_graph& g);
 
-/// The machine that a document describes; rates in tf32 and bf16 may be left out where they are those of fp32. Throws
+/// The machine that a document describes; rates in tf32, bf16, fp16 and fp8 may be left out where they are those of fp32. Throws
 /// tessera::error, naming line and place, for members that are missing, unknown, of the wrong type or out of range, for
 /// another version, and for a graph that require() refuses.
 device_graph machine_from(const json_document& document);

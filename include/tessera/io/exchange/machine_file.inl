@@ -28,6 +28,12 @@ TESSERA_INLINE json to_json(const device_graph& g) {
             if (c.bf16_gigaflops[k] != 0) {
                 x[detail::rate_name(k, precision::bf16)] = c.bf16_gigaflops[k];
             }
+            if (c.fp16_gigaflops[k] != 0) {
+                x[detail::rate_name(k, precision::fp16)] = c.fp16_gigaflops[k];
+            }
+            if (c.fp8_gigaflops[k] != 0) {
+                x[detail::rate_name(k, precision::fp8)] = c.fp8_gigaflops[k];
+            }
         }
         x["memory_megabytes_per_second"] = c.memory_megabytes;
         x["memory_bytes"] = c.memory_bytes;
@@ -75,6 +81,12 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
             if (const json_value* rate = m.find(detail::rate_name(k, precision::bf16))) {
                 c.bf16_gigaflops[k] = rate->integer(1, largest_rate);
             }
+            if (const json_value* rate = m.find(detail::rate_name(k, precision::fp16))) {
+                c.fp16_gigaflops[k] = rate->integer(1, largest_rate);
+            }
+            if (const json_value* rate = m.find(detail::rate_name(k, precision::fp8))) {
+                c.fp8_gigaflops[k] = rate->integer(1, largest_rate);
+            }
         }
         c.memory_megabytes = m.get("memory_megabytes_per_second").integer(1, largest_rate);
         c.memory_bytes = m.get("memory_bytes").integer(0, largest_memory);
@@ -90,6 +102,11 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
         json_object m(x);
         g.components.push_back({m.get("name").text(), m.get("class").small(-1), m.get("inside").small(-1)});
         m.finish();
+    }
+    if (g.device_count() > most_machine_devices) {
+        top.get("components")
+            .refuse("has " + std::to_string(g.device_count()) + " devices; at most " +
+                    std::to_string(most_machine_devices) + " are read");
     }
     for (const json_value& x : top.get("links").items()) {
         json_object m(x);

@@ -49,6 +49,10 @@ TESSERA_INLINE std::string cpp_writer::write(const std::string& name) {
                   "};\n";
         entries += (entries.empty() ? "" : ",\n    ") + (op < 0 ? input(t) : node(op));
     }
+    if (g_.op_count > 0 && only_planned(g_.ops[0].attributes.math)) {
+        throw error("tessera: the network '" + name + "' is of " + to_text(g_.ops[0].attributes.math) +
+                    ", which is planned for and which no type of a network has; print it in fp32, tf32 or bf16");
+    }
     const std::string dag = "ts::dag<\n    " + entries + ">";
     const precision math = g_.op_count > 0 ? g_.ops[0].attributes.math : precision::fp32;
     return "// The network " + quoted::line(name) +

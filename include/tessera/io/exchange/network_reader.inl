@@ -90,7 +90,7 @@ TESSERA_INLINE network_file network_reader::read(index_t samples) {
     batch_ = samples > 0 ? samples : own_batch;
     precision math = precision::fp32;
     if (const json_value* said = top.find("precision")) {
-        constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+        constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
         math = static_cast<precision>(one_of(*said, names, "precision"));
     }
     const json_value& list = top.get("nodes");

@@ -25,6 +25,10 @@ TESSERA_INLINE std::uint64_t subject_of(const graph_view& g, const cluster& on, 
         all.add("rates", c.gigaflops);
         all.add("tf32", c.tf32_gigaflops);
         all.add("bf16", c.bf16_gigaflops);
+        if (c.has(precision::fp16) || c.has(precision::fp8)) { // files from before these were known go on
+            all.add("fp16", c.fp16_gigaflops);
+            all.add("fp8", c.fp8_gigaflops);
+        }
         const index_t more[] = {c.memory_megabytes, c.memory_bytes, c.launch, c.serial_copies ? 1 : 0};
         all.add("memory", more);
     }

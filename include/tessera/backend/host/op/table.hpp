@@ -181,7 +181,7 @@ const operator_row* row_of(const op_record& r) {
 /// alone, which does for tf32 networks too (their products may be rounded). What there is of an operator there is of
 /// all passes that it has.
 constexpr bool supports(const op_record& r, pass what, precision p) {
-    return p != precision::bf16 && has_pass(r, what) &&
+    return p <= precision::tf32 && has_pass(r, what) &&
            (library_rows.has(r) || r.brings_row_for("host") || reference::supports(r, what, p));
 }
 

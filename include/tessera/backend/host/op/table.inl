@@ -57,6 +57,10 @@ TESSERA_INLINE std::string refusal_of(const op_record& r, precision p, const std
     if (r.only_planned != nullptr) {
         return "tessera: " + path + " cannot run: " + r.only_planned;
     }
+    if (only_planned(p)) {
+        return "tessera: " + path + " computes in " + to_text(p) +
+               ", which is planned for and which no backend has; run the network in fp32, tf32 or bf16";
+    }
     if (p == precision::bf16) {
         return "tessera: " + path +
                " computes in bf16 and the host backend in fp32 alone; run the network without "

@@ -120,9 +120,10 @@ const operator_row<Real>* find_row(const op_record& record) {
 }
 
 /// Whether the backend computes a pass of an operator: all passes of what it has, in every precision.
-constexpr bool supports(const op_record& record, pass what, precision) {
-    return has_pass(record, what) && (library_rows.has(record) || record.formula != nullptr ||
-                                      record.generated != nullptr || record.brings_row_for("reference"));
+constexpr bool supports(const op_record& record, pass what, precision math) {
+    return !only_planned(math) && has_pass(record, what) &&
+           (library_rows.has(record) || record.formula != nullptr || record.generated != nullptr ||
+            record.brings_row_for("reference"));
 }
 
 /// Throws tessera::error for an operator that has no row.
