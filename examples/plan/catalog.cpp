@@ -95,37 +95,6 @@ const std::vector<machine_kind>& machine_kinds() {
     return all;
 }
 
-namespace {
-
-/// The first devices of a machine, with all switches and the links that are left.
-ts::device_graph first_devices(const ts::device_graph& g, int devices) {
-    ts::device_graph r = g;
-    r.components.clear();
-    r.links.clear();
-    std::vector<int> number;
-    int seen = 0;
-    for (const ts::component& c : g.components) {
-        const bool stays = c.device_class < 0 || seen++ < devices;
-        number.push_back(stays ? static_cast<int>(r.components.size()) : -1);
-        if (stays) {
-            r.components.push_back(c);
-        }
-    }
-    for (ts::component& c : r.components) {
-        c.inside = c.inside < 0 ? -1 : number[ts::to_size(c.inside)];
-    }
-    for (ts::link l : g.links) {
-        l.from = number[ts::to_size(l.from)];
-        l.to = number[ts::to_size(l.to)];
-        if (l.from >= 0 && l.to >= 0) {
-            r.links.push_back(l);
-        }
-    }
-    return r;
-}
-
-} // namespace
-
 constexpr int most_devices = 16384;
 
 ts::device_graph make_machine(const std::string& name_or_file, int nodes, int devices, ts::index_t memory) {
@@ -153,7 +122,7 @@ ts::device_graph make_machine(const std::string& name_or_file, int nodes, int de
                         std::to_string(devices) + "; ask for fewer devices or more nodes");
     }
     if (devices > 0 && devices < there) {
-        g = first_devices(g, devices);
+        g = ts::first_devices(g, devices);
     }
     for (ts::device_class& c : g.classes) {
         c.memory_bytes = memory < 0 ? c.memory_bytes : memory;

@@ -119,6 +119,9 @@ void check_connected(const device_graph& g);
 
 } // namespace detail
 
+/// The machine with its first devices alone, all switches, and the links that are left.
+device_graph first_devices(const device_graph& g, int devices);
+
 /// Throws tessera::error, naming the class, component or link, unless there is a device, every number is in its range,
 /// containment is a tree, and every two devices are linked.
 void require(const device_graph& g);

@@ -189,6 +189,32 @@ TESSERA_INLINE void check_connected(const device_graph& g) {
 
 namespace tessera {
 
+TESSERA_INLINE device_graph first_devices(const device_graph& g, int devices) {
+    device_graph r = g;
+    r.components.clear();
+    r.links.clear();
+    std::vector<int> number;
+    int seen = 0;
+    for (const component& c : g.components) {
+        const bool stays = c.device_class < 0 || seen++ < devices;
+        number.push_back(stays ? static_cast<int>(r.components.size()) : -1);
+        if (stays) {
+            r.components.push_back(c);
+        }
+    }
+    for (component& c : r.components) {
+        c.inside = c.inside < 0 ? -1 : number[to_size(c.inside)];
+    }
+    for (link l : g.links) {
+        l.from = number[to_size(l.from)];
+        l.to = number[to_size(l.to)];
+        if (l.from >= 0 && l.to >= 0) {
+            r.links.push_back(l);
+        }
+    }
+    return r;
+}
+
 TESSERA_INLINE void require(const device_graph& g) {
     if (g.device_count() == 0) {
         detail::refuse_machine(g, "has no device; add one");

@@ -8,6 +8,7 @@
 #include "tessera/search/exhaustive/simulated.hpp"
 #include "tessera/search/fit/named.hpp"
 #include "tessera/search/grid/search.hpp"
+#include "tessera/search/joint/search.hpp"
 #include "tessera/search/quick_searches.hpp"
 #include "tessera/search/run.hpp"
 #include "tessera/search/tofu/named.hpp"
@@ -15,8 +16,9 @@
 namespace tessera::search {
 
 /// In the order in which lists show them.
-inline constexpr std::array other_searches{&mcmc_record,    &fit_record,  &exhaustive_record, &grid_record,
-                                           &optimum_record, &tofu_record, &pipeline_record,   &hypar_flow_record};
+inline constexpr std::array other_searches{&mcmc_record, &fit_record,      &exhaustive_record,
+                                           &grid_record, &joint_record,    &optimum_record,
+                                           &tofu_record, &pipeline_record, &hypar_flow_record};
 inline constexpr std::array library_searches = join(other_searches, quick_searches<>);
 
 /// The same as a list to which others can be added.
