@@ -150,7 +150,7 @@ if [ -x "$programs/plan" ]; then
   refused 2 "only --search mcmc can go on from a file" $lenet --search data --resume "$work/state"
   refused 1 "cannot write '$work/nowhere/x.json'" $lenet --proposals 100000000 --strategy "$work/nowhere/x.json"
   refused 1 "cannot write '/dev/null'" $lenet --proposals 100000000 --report /dev/null
-  refused 1 "is too large to be simulated as a whole" plan --network lenet5 --nodes 2048 --devices 8192 --search data
+  refused 1 "is too large to be simulated as a whole" plan --network lenet5 --nodes 2048 --devices 8192 --search data --sync p3
   refused 1 "the strategy does not fit: device 0 needs" $lenet --search data --memory 1000
   refused 1 "3 stages do not divide 2 devices" $lenet --search pipeline --schedule gpipe --stages 3
   refused 1 "cannot read '$work/nowhere.json'" $lenet --from "$work/nowhere.json"

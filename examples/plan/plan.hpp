@@ -5,6 +5,7 @@
 #include <tessera/base/registry.hpp>
 #include <tessera/machine/cluster.hpp>
 #include <tessera/op/optimizer.hpp>
+#include <tessera/search/finished_step.hpp>
 #include <tessera/search/record.hpp>
 #include <tessera/simulate/step_figures.hpp>
 #include <tessera/simulate/task_time.hpp>
@@ -153,6 +154,10 @@ ts::optimizer optimizer_of(const request& r);
 void require_plannable(const problem& p, const ts::strategy& s);
 /// True where that is so, or where it would take more than a few seconds: what a search estimates is shown instead.
 bool is_large(const problem& p, const ts::strategy& s);
+
+/// What is simulated of a strategy that is too large to be planned as a whole, where equal parts of the machine do the
+/// same: step and memory; else a step of 0.
+ts::search::finished_step step_of_parts(const problem& p, const ts::strategy& s);
 
 /// Plans and simulates a strategy.
 ts::io::shown_run run_of(const problem& p, const ts::strategy& s);

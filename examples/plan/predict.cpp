@@ -3,6 +3,7 @@
 
 #include <tessera/io/reports/shown_run.hpp>
 #include <tessera/io/reports/waiting.hpp>
+#include <tessera/search/equal_parts.hpp>
 #include <tessera/search/explain/print.hpp>
 
 #include <algorithm>
@@ -55,6 +56,18 @@ void require_plannable(const problem& p, const ts::strategy& s) {
                         "give fewer --micro-batches "
                         "(grid/search.hpp prices networks of repeated blocks on thousands of devices)");
     }
+}
+
+ts::search::finished_step step_of_parts(const problem& p, const ts::strategy& s) {
+    const ts::io::waiting sign("simulating");
+    ts::lower_options lowering;
+    lowering.update = p.update;
+    const ts::search::equal_parts x = ts::search::equal_parts_of(p.network, p.on, s, lowering);
+    if (x.parts == 1) {
+        return {};
+    }
+    const ts::search::parts_step found = ts::search::simulate_planned_parts(p.on, x, {}, lowering);
+    return found.whole.empty() ? found.step : ts::search::finished_step{};
 }
 
 ts::io::shown_run run_of(const problem& p, const ts::strategy& s) {

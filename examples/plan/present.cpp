@@ -150,9 +150,11 @@ int find_layer(const ts::graph_view& g, const std::string& name) {
 
 namespace {
 
-/// What a search estimates of a plan that is too large to be simulated as a whole.
-presented present_estimate(const problem& p, const ts::search::search_found& found, const std::string& about,
-                           const std::string& called, const request& r, const sayer& say) {
+/// Step and memory of a plan that is too large to be simulated as a whole: of equal parts simulated, else what a search
+/// estimates.
+presented present_large(const problem& p, const ts::strategy& how, const ts::search::finished_step& step,
+                        bool simulated, const std::string& about, const std::string& called, const request& r,
+                        const sayer& say) {
     if (!r.report_out.empty() || !r.trace_out.empty() || !r.compare.empty() || !r.explain.empty()) {
         throw ts::error("the plan of this strategy is too large to be simulated as a whole, and a report, a trace, a "
                         "comparison or an explanation shows what is simulated; leave it out, or use fewer devices "
@@ -160,10 +162,12 @@ presented present_estimate(const problem& p, const ts::search::search_found& fou
     }
     say(about + "\n");
     presented line;
-    line.step_ns = found.step;
-    line.peak_bytes = found.most_bytes;
-    line.bound =
-        "no bound: the plan is too large to be simulated as a whole; step and memory are the search's estimate";
+    line.step_ns = step.makespan;
+    line.moved_bytes = step.moved_bytes;
+    line.peak_bytes = ranges::max(step.peak_bytes);
+    line.bound = simulated ? "no bound; two of the equal parts that do the same were planned and simulated for all"
+                           : "no bound: the plan is too large to be simulated as a whole; step and memory are the "
+                             "search's estimate";
     char text[60];
     std::snprintf(text, sizeof text, " %12.3f ms a step, at most ", static_cast<double>(line.step_ns) * 1e-6);
     say(in_column(called) + text + ts::io::detail::bytes_text(static_cast<double>(line.peak_bytes)) +
@@ -172,7 +176,7 @@ presented present_estimate(const problem& p, const ts::search::search_found& fou
     line.figures = figures_of(w, 0, p.on, line.step_ns);
     say(figures_text(p, line.figures, w.math, true));
     if (r.table) {
-        say("\n" + to_text(p.network, found.best.view()));
+        say("\n" + to_text(p.network, how.view()));
     }
     return line;
 }
@@ -185,8 +189,20 @@ presented present(const problem& p, const ts::search::search_found& answer, cons
     const ts::index_t batch = p.network.tensors[0].extents[0];
     const std::string about = r.network + ", batch " + std::to_string(batch) + ", on " + p.on.graph().name + " (" +
                               std::to_string(p.on.devices()) + " devices), " + called;
-    if (answer.step > 0 && is_large(p, found)) {
-        return present_estimate(p, answer, about, called, r, say);
+    if (is_large(p, found)) {
+        const ts::search::finished_step step = step_of_parts(p, found);
+        if (step.makespan > 0) {
+            const presented line = present_large(p, found, step, true, about, called, r, say);
+            if (!step.fits) {
+                throw ts::error("the strategy does not fit: a device needs " +
+                                ts::io::detail::bytes_text(static_cast<double>(line.peak_bytes)) +
+                                "; use more devices, a smaller batch, another search, or --memory 0");
+            }
+            return line;
+        }
+        if (answer.step > 0) {
+            return present_large(p, found, {answer.step, 0, {answer.most_bytes}}, false, about, called, r, say);
+        }
     }
     const ts::io::shown_run run = run_of(p, found);
     std::string notes;

@@ -9,6 +9,7 @@
 #include "tessera/search/coarse/parts.inl"
 #include "tessera/search/compared.inl"
 #include "tessera/search/configurations.inl"
+#include "tessera/search/equal_parts.inl"
 #include "tessera/search/exhaustive/exhaustive.inl"
 #include "tessera/search/exhaustive/simulated.inl"
 #include "tessera/search/explain/difference.inl"

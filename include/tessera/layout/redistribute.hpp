@@ -8,6 +8,7 @@
 #include "tessera/layout/collective.hpp"
 
 #include <cstdint>
+#include <numeric>
 
 namespace tessera {
 
@@ -22,6 +23,7 @@ struct segment {
 struct copy_recipe {
     std::vector<segment> segments; ///< in the order of the parts, which fixes the order of floating-point sums
     bool clear = false; ///< the target must be set to zero first: neither the first part nor disjoint segments cover it
+    int turns = 1;      ///< after so many the sources are the same again
 };
 
 namespace detail {
@@ -124,6 +126,7 @@ TESSERA_VECTOR_CONSTEXPR copy_recipe copy_recipe_for(const std::vector<Piece>& s
         }
         if (chosen < 0) {
             chosen = copies[static_cast<std::size_t>(turn) % copies.size()];
+            g.turns = std::lcm(g.turns, static_cast<int>(copies.size()));
         }
         const box overlap = intersect(s.region, target);
         const bool first = only >= 0 || s.summand == 0;

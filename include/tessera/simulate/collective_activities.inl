@@ -19,13 +19,13 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     for (std::size_t i = 0; i < part_count(leader); ++i) {
         bytes += cost_bytes(tiles[to_size(leader.writes[first_write_of(leader, i)])]);
     }
+    const int own = group_size(leader);
     std::vector<int> readers;
     std::vector<int> writers;
-    bool sums = times_.parts > 1;
+    bool sums = divided() > 1;
     for (int r : leader.reads) {
         add_member(readers, tiles[to_size(r)].device);
-        for (const int i :
-             {first, first + leader.params().slices - 1}) { // members differ: also where one alone contributes
+        for (const int i : {first, first + own - 1}) { // members differ: also where one alone contributes
             sums = sums || tiles[to_size(r)].device != tasks[to_size(i)].device;
         }
     }
@@ -43,10 +43,10 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
         all.back().members = readers;
         all.back().reads = leader.reads;
         all.back().task = first;
-        all.back().count = leader.params().slices;
+        all.back().count = own;
     }
     std::vector<int> updates;
-    for (int i = first; i < first + leader.params().slices; ++i) {
+    for (int i = first; i < first + own; ++i) {
         updates.push_back(static_cast<int>(all.size()));
         add_slice(tiles, tasks[to_size(i)], i, scatter, all);
     }
@@ -56,7 +56,7 @@ TESSERA_INLINE void task_activities::add_group(const std::vector<tile>& tiles, c
     all.back().overwrites = leader.writes;
     all.back().predecessors = updates;
     all.back().task = first;
-    all.back().count = leader.params().slices;
+    all.back().count = own;
 }
 
 TESSERA_INLINE void task_activities::add_slice(const std::vector<tile>& tiles, const task& t, int number, int scatter,
@@ -80,7 +80,7 @@ TESSERA_INLINE void task_activities::add_slice(const std::vector<tile>& tiles, c
 }
 
 TESSERA_INLINE task_activities::message task_activities::message_at(const std::vector<tile>& tiles,
-                                                                    const std::vector<task>& tasks, int first) {
+                                                                    const std::vector<task>& tasks, int first) const {
     const task& leader = tasks[to_size(first)];
     message m;
     m.first = first;
@@ -95,7 +95,11 @@ TESSERA_INLINE task_activities::message task_activities::message_at(const std::v
     const bool decodes = leader.kind() == task_kind::decompress; // all-gather of codes
     for (int i = first; i <= last; ++i) {
         const task& t = tasks[to_size(i)];
-        m.bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : m.bytes) + slice_bytes(tiles, t);
+        if (is_for_parts() && !gathers) {
+            m.bytes = i > first ? m.bytes : bytes_of_members(tiles, t, m.count);
+        } else {
+            m.bytes = decodes ? code_bytes(tiles, t) : (gathers ? 0 : m.bytes) + slice_bytes(tiles, t);
+        }
         const bool again = i > first && tasks[to_size(i - 1)].reads == t.reads;
         for (int r : t.reads) {
             const bool travels = tiles[to_size(r)].kind != tile_kind::scalar;

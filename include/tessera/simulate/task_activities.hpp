@@ -53,6 +53,12 @@ public:
     /// True where an activity has a lane only because its device's list and what runs beside it share an engine.
     bool is_own_engine(const activity& a, const lane_use& u) const { return a.device >= 0 && u.lane >= on_.lanes(); }
 
+    /// What plans have sent and shared so far, for part_lanes.
+    const group_collectives& collectives() const { return collectives_; }
+    const wires& transfers() const { return wires_; }
+    /// From now on activities use of all lanes those that stand for themselves: representative[lane] == lane.
+    void use_lanes(std::vector<int> representative) { collectives_.use_lanes(std::move(representative)); }
+
     /// The activities of tasks that follow each other in a plan; a group of updates must not be cut.
     std::vector<task_activity> of(const std::vector<tile>& tiles, const std::vector<task>& tasks);
 
@@ -72,6 +78,9 @@ private:
     /// Returns the nanoseconds of passes over the device's own memory: pieces that are here already (or come from the
     /// caller) are read and written, and what is added to reads the sum once more.
     index_t copy_transfers(const std::vector<tile>& tiles, const task& t);
+    bool is_for_parts() const { return times_.planned_parts > 1; }
+    /// Parts among which what the plan has is still to be divided.
+    int divided() const { return is_for_parts() ? 1 : times_.parts; }
     static index_t cost_bytes(const tile& t) { return t.elements * bytes_of(t.type); }
 
     /// Calls `f` with every tile of other devices that a task brings for one of its parameters; norms of all gradients
@@ -115,12 +124,19 @@ private:
     /// The summed gradients' slices, the parameters', and the optimizer's state: the rest has come and goes by
     /// collectives. One launch for each.
     index_t time_of_own_slice(const std::vector<tile>& tiles, const task& t) const;
+    /// Of the slices that all members of a message have, `own` of them in this plan.
+    index_t bytes_of_members(const std::vector<tile>& tiles, const task& t, int own) const;
     /// Of all codes that a decompression reads.
     static index_t code_bytes(const std::vector<tile>& tiles, const task& t);
     /// What of that, and of the roofline's time, starting a call for each parameter takes.
     index_t starting_time(const task& t) const;
 
     bool is_exchange(const task& t) const;
+    /// True for the tasks of add_group(), and how many follow the first of them, itself among them.
+    bool is_in_group(const task& t) const;
+    int group_size(const task& t) const {
+        return is_for_parts() ? t.params().slices / times_.parts * times_.planned_parts : t.params().slices;
+    }
     void add_group(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                    std::vector<task_activity>& all);
     /// Adds an update of its own slice; what it reads comes with the activity `scatter`, or, without one (-1), from
@@ -140,7 +156,7 @@ private:
         std::vector<int> writes;
         std::vector<int> overwrites; ///< persistent tiles
     };
-    static message message_at(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first);
+    message message_at(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first) const;
     int add_message(const std::vector<tile>& tiles, const std::vector<task>& tasks, int first,
                     std::vector<task_activity>& all);
     int add_collective(task_activity c, const message& m, std::vector<task_activity>& all);

@@ -10,7 +10,8 @@
 namespace tessera::simulation {
 
 TESSERA_INLINE task_activities::task_activities(const cluster& on, const graph_view& g, const task_times& times)
-    : on_(on), g_(g), times_(times), wires_(on, times.parts), collectives_(on, times.parts) {
+    : on_(on), g_(g), times_(times), wires_(on, times.parts, times.planned_parts),
+      collectives_(on, times.parts, times.planned_parts) {
     if (times.reached.memory < 1) {
         throw error("tessera: " + std::to_string(times.reached.memory) +
                     " per cent of the memory's bandwidth are reached; give at least 1");
@@ -33,12 +34,10 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
                                                       : add_message(tiles, tasks, i, all);
             continue;
         }
-        const bool shares =
-            t.kind() == task_kind::update && t.params().method == exchange::sliced &&
-            (t.params().slices > 1 ? t.params().parts.empty() && t.writes.size() > 1 : times_.parts > 1);
-        if (shares && t.params().slice == 0 && times_.collectives && !on_.class_of(t.device).serial_copies) {
+        if (is_in_group(t) && (t.params().slice == 0 || is_for_parts()) && times_.collectives &&
+            !on_.class_of(t.device).serial_copies) {
             add_group(tiles, tasks, i, all);
-            i += t.params().slices - 1;
+            i += group_size(t) - 1;
             continue;
         }
         task_activity c = access(tiles, t, i);
@@ -111,8 +110,8 @@ TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& 
         const index_t bytes = s.region.volume() * bytes_of(source.type);
         const bool remote = source.device >= 0 && source.device != t.device;
         if (remote) {
-            times_.parts > 1 ? wires_.send_in_every_part(source.device, t.device, bytes)
-                             : wires_.send(source.device, t.device, bytes);
+            divided() > 1 ? wires_.send_in_every_part(source.device, t.device, bytes)
+                          : wires_.send(source.device, t.device, bytes);
         }
         local += s.overwrite ? (remote ? 0 : 2 * bytes) : 3 * bytes;
     }
@@ -121,7 +120,7 @@ TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& 
 }
 
 TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& tiles, const task& t) {
-    const int parts = t.kind() == task_kind::update ? times_.parts : 1;
+    const int parts = t.kind() == task_kind::update ? divided() : 1;
     for_each_sender(tiles, t, parts, [&](const tile& x, const task&) {
         wires_.send_from_parts(x.device, t.device, tile_bytes(x, t) / parts, parts);
     });
@@ -133,12 +132,12 @@ TESSERA_INLINE index_t task_activities::remote_tiles(const std::vector<tile>& ti
             }
         }
     }
-    return time_of(tiles, t) / (t.kind() == task_kind::norm ? times_.parts : parts);
+    return time_of(tiles, t) / (t.kind() == task_kind::norm ? divided() : parts);
 }
 
 TESSERA_INLINE void task_activities::add_mirrored(const std::vector<tile>& tiles, const task& t, activity& a) {
     wires_.begin();
-    for (int k = 1; k < times_.parts; ++k) {
+    for (int k = 1; k < divided(); ++k) {
         const int there = t.device + k * wires_.in_part();
         for_each_sender(tiles, t, times_.parts, [&](const tile& x, const task& one) {
             wires_.send(x.device, there, tile_bytes(tiles[to_size(one.writes[0])], t) / times_.parts);
@@ -167,13 +166,13 @@ TESSERA_INLINE index_t task_activities::slice_bytes(const std::vector<tile>& til
 }
 
 TESSERA_INLINE index_t task_activities::time_of_own_slice(const std::vector<tile>& tiles, const task& t) const {
-    index_t bytes = 3 * slice_bytes(tiles, t) / times_.parts;
+    index_t bytes = 3 * slice_bytes(tiles, t) / divided();
     if (t.kind() == task_kind::decompress) { // the codes, and the sum
         bytes = slice_bytes(tiles, t) + code_bytes(tiles, t);
     }
-    bytes += t.params().state >= 0 ? 2 * tiles[to_size(t.params().state)].bytes / times_.parts : 0;
+    bytes += t.params().state >= 0 ? 2 * tiles[to_size(t.params().state)].bytes / divided() : 0;
     for (const task_parameter& x : t.params().parts) {
-        bytes += x.state >= 0 ? 2 * tiles[to_size(x.state)].bytes / times_.parts : 0;
+        bytes += x.state >= 0 ? 2 * tiles[to_size(x.state)].bytes / divided() : 0;
     }
     return starting_time(t) + memory_time(t.device, bytes) + 1;
 }
@@ -184,6 +183,27 @@ TESSERA_INLINE index_t task_activities::code_bytes(const std::vector<tile>& tile
         bytes += cost_bytes(tiles[to_size(r)]);
     }
     return bytes;
+}
+
+TESSERA_INLINE index_t task_activities::bytes_of_members(const std::vector<tile>& tiles, const task& t, int own) const {
+    index_t bytes = 0;
+    for (std::size_t i = 0; i < part_count(t); ++i) {
+        const tile& x = tiles[to_size(t.writes[first_write_of(t, i)])];
+        const int members = own / times_.planned_parts * times_.parts;
+        const int first = t.params().slice - t.params().slice % members;
+        const index_t volume = x.region.volume();
+        bytes += (even_part(volume, t.params().slices, first + members - 1).end -
+                  even_part(volume, t.params().slices, first).begin) *
+                 bytes_of(x.type);
+    }
+    return bytes;
+}
+
+TESSERA_INLINE bool task_activities::is_in_group(const task& t) const {
+    if (t.kind() != task_kind::update || t.params().method != exchange::sliced) {
+        return false;
+    }
+    return t.params().slices > 1 ? t.params().parts.empty() && t.writes.size() > 1 : divided() > 1;
 }
 
 TESSERA_INLINE index_t task_activities::starting_time(const task& t) const {

@@ -46,6 +46,10 @@ struct task_times {
     /// The tasks are those of one of so many equal parts of a machine, of its first devices; all parts do the same at
     /// the same time, each with samples of its own. Gradients are summed over all parts, see search/coarse/parts.hpp.
     int parts = 1;
+    /// 2: the plan is for the first two of the parts (lower_options::parts): its slices are those of all parts, and
+    /// parts share no lanes but in collectives (see part_lanes.hpp). 1: it was lowered for one part alone; its slices
+    /// are divided here, and parts that share lanes are priced as sending at the same time.
+    int planned_parts = 1;
     /// 10^6 bytes per second at which a parameter server takes gradients in, each worker's counted: what its software
     /// reaches. 0: as fast as memory.
     index_t server_megabytes = 0;

@@ -15,8 +15,10 @@ namespace tessera::simulation {
 class wires {
 public:
     /// Throws tessera::error where the machine does not have so many equal parts.
-    wires(const cluster& on, int parts);
+    wires(const cluster& on, int parts, int planned = 1);
 
+    /// Pairs of devices between which something was sent so far, of a plan for several parts.
+    std::vector<std::pair<int, int>> pairs() const;
     /// Devices of each of the machine's parts.
     int in_part() const { return in_part_; }
 
@@ -53,6 +55,8 @@ private:
     index_t latency_ = 0;
     int parts_ = 1;
     int in_part_ = 0;
+    int planned_ = 0;        ///< devices of the parts that are planned, where they are several
+    std::vector<char> sent_; ///< by two of these
     std::vector<std::vector<std::pair<int, int>>>
         shared_; ///< by two devices of a part: their lanes, and how many parts use each alike
 };

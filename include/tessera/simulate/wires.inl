@@ -7,9 +7,20 @@
 
 namespace tessera::simulation {
 
-TESSERA_INLINE wires::wires(const cluster& on, int parts)
+TESSERA_INLINE wires::wires(const cluster& on, int parts, int planned)
     : on_(on), busy_(to_size(on.lanes()), 0), parts_(parts), in_part_(devices_of_part(on, parts)),
-      shared_(parts > 1 ? to_size(in_part_ * in_part_) : 0) {}
+      planned_(planned > 1 ? planned * in_part_ : 0), sent_(to_size(planned_) * to_size(planned_), 0),
+      shared_(parts > 1 && planned == 1 ? to_size(in_part_ * in_part_) : 0) {}
+
+TESSERA_INLINE std::vector<std::pair<int, int>> wires::pairs() const {
+    std::vector<std::pair<int, int>> all;
+    for (std::size_t i = 0; i < sent_.size(); ++i) {
+        if (sent_[i] != 0) {
+            all.emplace_back(static_cast<int>(i) / planned_, static_cast<int>(i) % planned_);
+        }
+    }
+    return all;
+}
 
 TESSERA_INLINE void wires::begin() {
     latency_ = 0;
@@ -19,6 +30,9 @@ TESSERA_INLINE void wires::begin() {
 TESSERA_INLINE void wires::send(int from, int to, index_t bytes) {
     const route r = on_.between(from, to);
     latency_ = std::max(latency_, r.latency);
+    if (planned_ > 0) {
+        sent_[to_size(from) * to_size(planned_) + to_size(to)] = 1;
+    }
     for (int lane : r.lanes) {
         use(lane, bytes * 1000 + 1); // + 1: also a lane that nothing measurable passes is used
     }

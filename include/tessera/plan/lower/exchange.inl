@@ -36,18 +36,19 @@ TESSERA_INLINE void add_reduce(const lowering_input& in, synchronization_places&
             t.mutable_params().parts.push_back(
                 {sum.of->what.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size())});
         }
-        const index_t size = even_part(sum.of->copies[0].region.volume(), x.slices, x.slice).size();
-        count_moved(out, sum.from, x.device, size);
-        count_moved(out, sum.to, x.device, size);
+        const slice_number which{sum.of->copies[0].region.volume(), x.slices, x.slice};
+        count_exchanged(out, sum.from, x.device, which);
+        count_exchanged(out, sum.to, x.device, which);
     }
 }
 
 TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places& sync, plan_writer& out,
                                 const sent_message& sent) {
-    const int members = sent.members();
+    const int own = sent.members();
+    const int members = in.in_all_parts(own);
     const bool in_slices = out[sent.slices[0].copies[0].tile].slices > 1;
     const bool keeps = in.updates_wait() && (members > 1 || in.reduces_apart());
-    for (int i = 0; i < members; ++i) {
+    for (int i = 0; i < own; ++i) {
         reduced_slices mine;
         std::vector<message_sum> sums;
         for (const sent_slice& x : sent.slices) {
@@ -83,7 +84,8 @@ TESSERA_INLINE int sum_tile(synchronization_places& sync, plan_writer& out, int 
 
 TESSERA_INLINE std::vector<reduced_slices> send_all_reduce(const lowering_input& in, synchronization_places& sync,
                                                            plan_writer& out, const sent_message& sent) {
-    const int members = sent.members();
+    const int own = sent.members();
+    const int members = in.in_all_parts(own);
     const gradient_slice& what = sent.slices[0].what;
     std::vector<message_sum> sums;
     for (const sent_slice& x : sent.slices) {
@@ -93,7 +95,7 @@ TESSERA_INLINE std::vector<reduced_slices> send_all_reduce(const lowering_input&
         }
     }
     std::vector<reduced_slices> arrived;
-    for (int i = 0; i < members; ++i) {
+    for (int i = 0; i < own; ++i) {
         const int device = sent.slices[0].copies[to_size(i)].device;
         add_reduce(in, sync, out, sent, sums, {i, device, what.slice * members + i, what.slices * members, true});
         arrived.emplace_back();

@@ -25,7 +25,16 @@ struct lower_options {
     /// Tiles of the parameters of the plan whose parameters this one's run takes, or null. A plan of a part of the
     /// network, or of fewer micro-batches, has fewer copies of a parameter, and would make other slices of them.
     const std::vector<tile>* stored = nullptr;
+    /// More than 2: the strategy is for the first two of so many equal parts of a machine, which do the same, each with
+    /// samples of its own (the first is the one that may differ: it has the first summands). Parameters have copies in
+    /// every part, and the tasks of the two sum, update and store the slices that they have in a plan for all. Such a
+    /// plan is there to be simulated (see simulation::task_times::planned_parts), and cannot run.
+    int parts = 0;
+    bool* unlike = nullptr; ///< with parts: set where parts would take copies of a tile from different places
 };
+
+/// Parts that a plan for one of many stands for.
+inline constexpr int planned_parts = 2;
 
 namespace lowering {
 
@@ -57,6 +66,9 @@ struct lowering_input {
     /// Of messages' sums.
     bool updates_wait() const { return reduces_apart() || s.sync->update_at == sync_time::after_backward; }
     bool is_mirrored(int micro_batch) const { return s.schedule != nullptr && s.schedule->is_mirrored(micro_batch); }
+    bool is_of_parts() const { return o.parts > planned_parts; }
+    /// Of a slice for each of so many members: how many slices there are in all parts.
+    int in_all_parts(int members) const { return is_of_parts() ? members / planned_parts * o.parts : members; }
     int steps_per_plan() const { return for_training() ? s.steps_per_plan : 1; }
 
     const configuration& config(int op) const { return s.ops[op]; }

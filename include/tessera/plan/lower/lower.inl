@@ -12,6 +12,7 @@ namespace tessera::lowering {
 TESSERA_INLINE plan_writer empty_plan(const lowering_input& in) {
     plan_writer out;
     out.p.devices = in.devices;
+    out.parts = in.o.parts;
     out.p.kind = in.o.kind;
     out.p.loss_scale = static_cast<double>(in.o.update.loss_scale);
     out.p.states = in.for_training() ? in.o.update.state_count() : 0;
@@ -82,6 +83,9 @@ TESSERA_INLINE plan lower(const graph_view& g, const strategy_view& s, int devic
     }
     use_queues(x.out.p);
     number_tasks(x.out.p);
+    if (options.unlike != nullptr) {
+        *options.unlike = x.out.unlike;
+    }
     return std::move(x.out.p);
 }
 

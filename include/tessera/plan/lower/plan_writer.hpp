@@ -13,9 +13,14 @@ struct plan_writer {
     int micro_batch = 0;
     int step = 0;          ///< of the plan's period
     int message_count = 0; ///< messages among several members so far
+    int parts = 0;         ///< see lower_options
+    bool unlike = false;   ///< parts take copies of a tile from different places
 
     const tile& operator[](int t) const { return p.tiles[to_size(t)]; }
     tile& operator[](int t) { return p.tiles[to_size(t)]; }
+    int in_part() const { return p.devices / planned_parts; }
+    /// Devices that one stands for, itself among them.
+    int images(int device) const { return parts > planned_parts && device >= in_part() ? parts - 1 : 1; }
     int tile_count() const { return static_cast<int>(p.tiles.size()); }
 };
 
@@ -43,6 +48,19 @@ int add_sum(plan_writer& out, int op, pass what, int shard_number, int device, c
 
 /// Counts elements of gradients or parameters that a device takes from, or hands to, tiles of others.
 void count_moved(plan_writer& out, const std::vector<int>& tiles, int device, index_t elements);
+
+/// A slice of a region of so many elements.
+struct slice_number {
+    index_t volume = 0;
+    int slices = 1;
+    int slice = 0;
+};
+
+/// Elements of a device's slice and of those of the devices that it stands for.
+index_t elements_of_images(const plan_writer& out, int device, const slice_number& x);
+
+/// The same as count_moved() for who sums or updates a slice, and for those that it stands for.
+void count_exchanged(plan_writer& out, const std::vector<int>& tiles, int device, const slice_number& x);
 
 } // namespace tessera::lowering
 

@@ -67,7 +67,7 @@ TESSERA_INLINE task& add_compute(const lowering_input& in, plan_writer& out, int
 
 TESSERA_INLINE void add_copy(plan_writer& out, int op, pass what, int from, int to) {
     const bool moves = out[from].device >= 0 && out[from].device != out[to].device;
-    out.p.moved_bytes += moves ? out[to].elements * bytes_of(out[to].type) : 0;
+    out.p.moved_bytes += moves ? out.images(out[to].device) * out[to].elements * bytes_of(out[to].type) : 0;
     task& copy = add_task(out, task_kind::copy, op, what, 0, out[to].device);
     copy.writes = {to};
     copy.reads = {from};
@@ -86,6 +86,25 @@ TESSERA_INLINE void count_moved(plan_writer& out, const std::vector<int>& tiles,
     for (int t : tiles) {
         out.p.moved_bytes += out[t].device != device ? elements * 4 : 0;
     }
+}
+
+TESSERA_INLINE index_t elements_of_images(const plan_writer& out, int device, const slice_number& x) {
+    index_t all = 0;
+    for (int k = 0; k < out.images(device); ++k) {
+        all += even_part(x.volume, x.slices, x.slices > 1 && k > 0 ? x.slice + k * (x.slices / out.parts) : x.slice)
+                   .size();
+    }
+    return all;
+}
+
+TESSERA_INLINE void count_exchanged(plan_writer& out, const std::vector<int>& tiles, int device,
+                                    const slice_number& x) {
+    index_t others = 0;
+    for (const int t : tiles) {
+        const bool of_all = x.slices > 1 && out[t].slices == 1;
+        others += (of_all ? out.images(out[t].device) : 1) - (out[t].device == device ? 1 : 0);
+    }
+    out.p.moved_bytes += others * elements_of_images(out, device, x) * 4;
 }
 
 } // namespace tessera::lowering

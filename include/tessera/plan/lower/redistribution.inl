@@ -44,7 +44,8 @@ TESSERA_INLINE int need(plan_writer& out, const located& from, gathered_list& ca
         copy.mutable_copy().segments.push_back({source.tile, seg.region, seg.first});
         copy.reads.push_back(source.tile);
     }
-    out.p.moved_bytes += bytes_received(plan_of, sources, x.device, bytes_of(x.type));
+    out.p.moved_bytes += out.images(x.device) * bytes_received(plan_of, sources, x.device, bytes_of(x.type));
+    out.unlike = out.unlike || (out.parts > planned_parts && out.in_part() % plan_of.turns != 0);
     return t;
 }
 

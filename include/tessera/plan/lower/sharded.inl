@@ -94,8 +94,9 @@ TESSERA_INLINE void shard_parameters(const lowering_input& in, network_places& n
             continue;
         }
         for (const std::vector<piece>& copies : groups_of(net.parameters[to_size(p)])) {
-            const int n = static_cast<int>(copies.size());
-            for (int i = 0; i < n && n > 1; ++i) {
+            const int own = static_cast<int>(copies.size());
+            const int n = in.in_all_parts(own);
+            for (int i = 0; i < own && n > 1; ++i) {
                 tile& x = out[copies[to_size(i)].tile];
                 x.slice = i;
                 x.slices = n;
@@ -143,7 +144,9 @@ TESSERA_INLINE int whole_parameter(const lowering_input& in, network_places& net
         t.writes = {made};
         t.mutable_params().message = message;
         for (const int r : slices) {
-            out.p.moved_bytes += out[r].device == s.device ? 0 : out[r].elements * bytes_of(element::f32);
+            const index_t all = elements_of_images(out, out[r].device, {region.volume(), out[r].slices, out[r].slice});
+            const index_t times = out.images(s.device) - (out[r].device == s.device ? 1 : 0);
+            out.p.moved_bytes += times * all * bytes_of(element::f32);
         }
         net.whole_copies.push_back({own, m.number, forward, made});
     }

@@ -109,9 +109,9 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
             copies.push_back(c.tile);
         }
         t.writes.insert(t.writes.end(), copies.begin(), copies.end());
-        const index_t size = even_part(r.copies[0].region.volume(), r.slices, r.slice).size();
-        count_moved(out, r.from, r.device, size);
-        count_moved(out, copies, r.device, size);
+        const slice_number which{r.copies[0].region.volume(), r.slices, r.slice};
+        count_exchanged(out, r.from, r.device, which);
+        count_exchanged(out, copies, r.device, which);
         if (all.size() > 1) {
             t.mutable_params().parts.push_back(
                 {r.parameter, static_cast<int>(t.reads.size()), static_cast<int>(t.writes.size()), states[i]});
@@ -170,7 +170,8 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
     const int members = static_cast<int>(copies.size());
     const std::vector<int> gathered =
         sources.empty() ? gathered_gradients(in, net, out, parameter, copies, sums) : std::vector<int>{};
-    reduced_slices r{{parameter, 0, sources.empty() ? 1 : members, copies, 0, -1, exchange::sliced, sources}};
+    reduced_slices r{
+        {parameter, 0, sources.empty() ? 1 : in.in_all_parts(members), copies, 0, -1, exchange::sliced, sources}};
     for (int i = 0; i < members; ++i) {
         r[0].device = copies[to_size(i)].device;
         if (sources.empty()) {
