@@ -120,6 +120,10 @@ TEST_CASE("stages of several devices, recomputation and layers apart") {
     ts::strategy out(g.view());
     out.ops[2].offload = true;
     check_same<waiting>(out);
+    using there = typed<mlp, 2, ts::state_on_host>;
+    ts::strategy on_host(g.view());
+    on_host.state_on_host = true;
+    check_same<there>(on_host);
 }
 
 TEST_CASE("a schedule written action by action is the one that is made") {

@@ -104,6 +104,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"strategy", "parameters_on", [](s_t& s) { s.parameters_on = 1; }},
         {"strategy", "overlap", [](s_t& s) { s.overlap = true; }},
         {"strategy", "sums_first", [](s_t& s) { s.sums_first = true; }},
+        {"strategy", "state_on_host", [](s_t& s) { s.state_on_host = true; }},
         {"strategy", "sync", [](s_t& s) { s.sync.sum_at = ts::sync_time::after_backward; }},
 
         {"configuration", "degree", [](s_t& s) { s.ops[0].degree[0] = 1; }},

@@ -8,7 +8,7 @@
 namespace tessera::machines::detail {
 
 TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, index_t memory_gigabytes,
-                                index_t in_tf32, index_t in_bf16, index_t to_host) {
+                                index_t in_tf32, index_t in_bf16, index_t to_host, index_t on_host) {
     return {name,
             {gigaflops, gigaflops, gigaflops},
             memory_megabytes,
@@ -17,7 +17,9 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             false,
             {in_tf32, in_tf32, 0},
             {in_bf16, in_bf16, 0},
-            to_host};
+            to_host,
+            1,
+            on_host};
 }
 
 TESSERA_INLINE std::string numbered(const char* what, int i, int j) {
@@ -94,6 +96,7 @@ TESSERA_INLINE device_graph k80_nodes(int nodes) {
     device_graph g;
     g.name = detail::numbered("K80 nodes: ", nodes);
     g.add_class(detail::gpu("K80", 4370, 240000, 12));
+    g.classes[0].share_host_link = 4;
     const int fabric = nodes > 1 ? g.add_switch("fabric") : -1;
     for (int n = 0; n < nodes; ++n) {
         const int host = g.add_switch(detail::numbered("host ", n));
@@ -118,6 +121,7 @@ TESSERA_INLINE device_graph v100_nodes(int nodes) {
     device_graph g;
     g.name = detail::numbered("V100 nodes: ", nodes);
     g.add_class(detail::gpu("V100-SXM2", 15700, 900000, 32));
+    g.classes[0].share_host_link = 2;
     std::vector<std::vector<int>> gpus(to_size(nodes));
     std::vector<int> hosts;
     for (int n = 0; n < nodes; ++n) {
@@ -140,14 +144,14 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
     return detail::rails(detail::numbered("H100 nodes: ", nodes),
-                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000, 307200), nodes, 8, 450000,
+                         50000, 32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
     return detail::rails(detail::numbered("H200 nodes: ", nodes),
-                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000, 307200), nodes, 8, 450000,
+                         50000, 32);
 }
 
 TESSERA_INLINE device_graph heterogeneous() {
