@@ -138,8 +138,8 @@ PYBIND11_MODULE(_planner, m) {
         .def_property(
             "offload", [](const planner::request& r) { return r.offload; },
             [](planner::request& r, const py::object& what) { // True: activations, as before there was a choice
-                r.offload = py::isinstance<py::bool_>(what) ? what.cast<bool>() ? "activations" : ""
-                                                            : what.cast<std::string>();
+                r.offload =
+                    py::isinstance<py::bool_>(what) ? what.cast<bool>() ? "activations" : "" : what.cast<std::string>();
             })
         .def_property(
             "recompute", [](const planner::request& r) { return r.recompute; },
