@@ -117,8 +117,20 @@ void add_options(CLI::App& app, planner::request& r) {
                 return std::string(e.what());
             }
         });
-    app.add_flag("--offload", r.offload,
-                 "leave outputs in the host's memory between forward and backward, as many as memory asks for");
+    app.add_option_function<std::string>(
+           "--offload", [&r](const std::string& what) { r.offload = what.empty() ? "activations" : what; },
+           "leave in the host's memory what memory asks for: 'activations' (outputs between forward and backward, also "
+           "where nothing more is said), 'optimizer' (its state, with which the host steps) or 'both'")
+        ->expected(0, 1)
+        ->type_name("[WHAT]")
+        ->check([](const std::string& what) {
+            try {
+                (void)(what.empty() ? ts::search::offload_of{} : ts::search::offload_of_text(what));
+                return std::string();
+            } catch (const ts::error& e) {
+                return std::string(e.what());
+            }
+        });
     app.add_flag("--table", r.table, "print the strategy");
     app.add_option("--explain", r.explain, "say why a layer is split as it is; may be repeated")->take_all();
     app.add_option("--compare", r.compare, "print the difference to another search's strategy or strategy file");

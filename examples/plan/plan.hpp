@@ -54,7 +54,7 @@ struct request {
     std::string policy;                  ///< by which gradients are synchronized
     std::map<std::string, double> given; ///< options of searches, schedules and policies
     int micro_batches = 0;               ///< 0: as the search likes; 1: a batch is not cut
-    bool offload = false;                ///< to the host's memory, as much as memory asks for
+    std::string offload;   ///< to the host's memory, as much as memory asks for: see search::offload_of; "": nothing
     std::string recompute; ///< "": as the search likes; "stages", or what search::recompute_rule_of() reads
     std::string optimizer = "momentum";
     std::string precision; ///< "": bf16 where every device multiplies in it, otherwise what the network says

@@ -48,7 +48,8 @@ ts::search::search_options options_of(const problem& p, const std::string& name,
     how.micro_batches = r.micro_batches;
     how.recompute = r.recompute == "stages";
     how.recompute_to_fit = r.recompute == "fit";
-    how.offload_to_fit = r.offload;
+    how.offload_to_fit = !r.offload.empty();
+    how.offloads = r.offload.empty() ? how.offloads : ts::search::offload_of_text(r.offload);
     if (!r.recompute.empty() && !how.recompute && !how.recompute_to_fit) {
         how.recomputed = ts::search::recompute_rule_of(r.recompute);
     }
@@ -93,7 +94,7 @@ void require_schedule(const request& r, const std::vector<std::string>& searches
         throw ts::error("no search is asked for whose strategy could follow the policy '" + r.policy +
                         "'; a strategy file says its own");
     }
-    if ((r.micro_batches > 0 || !r.recompute.empty() || r.offload) && searches.empty()) {
+    if ((r.micro_batches > 0 || !r.recompute.empty() || !r.offload.empty()) && searches.empty()) {
         throw ts::error("no search is asked for whose strategy could take " +
                         std::string(r.micro_batches > 0    ? "micro-batches"
                                     : !r.recompute.empty() ? "recomputation"

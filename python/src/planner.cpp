@@ -135,7 +135,12 @@ PYBIND11_MODULE(_planner, m) {
         .def_readwrite("sync", &planner::request::policy)
         .def_readwrite("given", &planner::request::given)
         .def_readwrite("micro_batches", &planner::request::micro_batches)
-        .def_readwrite("offload", &planner::request::offload)
+        .def_property(
+            "offload", [](const planner::request& r) { return r.offload; },
+            [](planner::request& r, const py::object& what) { // True: activations, as before there was a choice
+                r.offload =
+                    py::isinstance<py::bool_>(what) ? what.cast<bool>() ? "activations" : "" : what.cast<std::string>();
+            })
         .def_property(
             "recompute", [](const planner::request& r) { return r.recompute; },
             [](planner::request& r, const py::object& by) { // True: whole stages, as before there were rules

@@ -130,6 +130,7 @@ const std::map<std::string, std::string>& of_values_alone() {
         {"averages_need_plain_sgd", "optimizers are values"},
         {"compression_without_norms", "optimizers are values"},
         {"staleness_without_norms", "optimizers are values"},
+        {"state_on_host_without_state", "optimizers are values"},
     };
     return all;
 }

@@ -127,12 +127,13 @@ TEST_CASE("refine tries data parallelism beside a strategy that differs from it 
         }
         CAPTURE(owner);
         CAPTURE(f.name);
-        const auto tried = ts::refine<network>(other, devices, ts::sgd{}, {}, short_turns);
+        const ts::sgd how{.momentum = other.value.state_on_host ? 0.9F : 0.0F}; // which then has a state
+        const auto tried = ts::refine<network>(other, devices, how, {}, short_turns);
         CHECK_NOTHROW(row(tried, "found"));
         CHECK_NOTHROW(row(tried, "data parallel"));
         ++compared;
     }
-    CHECK(compared == 32);
+    CHECK(compared == 33);
 }
 
 TEST_CASE("tasks are measured once, kept in the profile, and found there by name by another process's backend") {

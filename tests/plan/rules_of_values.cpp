@@ -413,6 +413,17 @@ const std::map<rule, std::function<std::string()>>& of_values_alone() {
                  return ts::lower(g.view(), s.view(), 2, o);
              });
          }},
+        {rule::state_on_host_without_state,
+         [] {
+             return made([] {
+                 const ts::graph g = ts::describe<mlp>(8);
+                 strategy s(g.view());
+                 s.state_on_host = true;
+                 ts::lower_options o;
+                 o.update = ts::sgd{};
+                 return ts::lower(g.view(), s.view(), 1, o);
+             });
+         }},
     };
     return all;
 }
@@ -463,7 +474,7 @@ std::vector<std::string> expectations(const std::string& text) {
 bool is_ours(rule r) {
     return r == rule::period_on_one_device ||
            (r >= rule::compression_without_messages && r <= rule::staleness_out_of_range) ||
-           (r >= rule::stage_is_negative && r <= rule::staleness_without_norms);
+           (r >= rule::stage_is_negative && r <= rule::state_on_host_without_state);
 }
 
 } // namespace

@@ -43,8 +43,10 @@ void check_same(const ts::strategy& wanted) {
     const ts::strategy found(S::view());
     CHECK((found == wanted));
     CHECK((ts::strategy(S::view()) == found)); // whenever it is asked for
-    const ts::plan a = test_support::planned(g.view(), found, S::devices);
-    const ts::plan b = test_support::planned(g.view(), wanted, S::devices);
+    ts::lower_options o;
+    o.update = ts::sgd{.momentum = wanted.state_on_host ? 0.9F : 0.0F}; // which then has a state
+    const ts::plan a = test_support::planned(g.view(), found, S::devices, o);
+    const ts::plan b = test_support::planned(g.view(), wanted, S::devices, o);
     CHECK(test_support::canonical_plan(a).text() == test_support::canonical_plan(b).text());
 }
 
@@ -120,6 +122,10 @@ TEST_CASE("stages of several devices, recomputation and layers apart") {
     ts::strategy out(g.view());
     out.ops[2].offload = true;
     check_same<waiting>(out);
+    using there = typed<mlp, 2, ts::state_on_host>;
+    ts::strategy on_host(g.view());
+    on_host.state_on_host = true;
+    check_same<there>(on_host);
 }
 
 TEST_CASE("a schedule written action by action is the one that is made") {

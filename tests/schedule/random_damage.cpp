@@ -90,12 +90,15 @@ TEST_CASE("every field of tasks of every kind, of tiles and of the plan is damag
                 }
             }
         }
-        for (int i = 0; i < 21 && number < 700060; ++i) {
+        for (int i = 0; i < 26 && number < 700060; ++i) {
             ts::plan p = c.p;
             std::string what;
-            if (i < 20) {
+            if (i < 24) {
                 what = damage_a_field(p, pick);
-            } else if (!p.host_bytes.empty()) { // few plans have any
+            } else if (i == 25 && !p.host_persistent_bytes.empty()) { // few plans have any
+                *std::max_element(p.host_persistent_bytes.begin(), p.host_persistent_bytes.end()) -= 64;
+                what = "field host_persistent_bytes of the plan";
+            } else if (i == 24 && !p.host_bytes.empty()) {
                 *std::max_element(p.host_bytes.begin(), p.host_bytes.end()) -= 64;
                 what = "field host_bytes of the plan";
             }

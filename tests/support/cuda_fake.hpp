@@ -299,7 +299,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind k
         };
     }
     const cudaError_t result = cuda_fake::put(reinterpret_cast<cudaStream_t>(s), work, 0);
-    if (kind == cudaMemcpyDeviceToHost) {
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDefault) { // (which the runtime tells by the addresses)
         cuda_fake::drain_legacy(cuda_fake::current_device);
     }
     return result;

@@ -148,7 +148,8 @@ private:
     std::string coverage() const {
         for (std::size_t i = 0; i < p_.tasks.size(); ++i) {
             const ts::task& t = p_.tasks[i];
-            const bool sliced = t.kind() == ts::task_kind::update || t.kind() == ts::task_kind::reduce;
+            const bool sliced = t.kind() == ts::task_kind::update || t.kind() == ts::task_kind::reduce ||
+                                t.kind() == ts::task_kind::average;
             const auto [first, last] = members_of(i);
             bool nothing = sliced;
             ts::for_each_part(t, [&](const ts::task& one) {
@@ -256,7 +257,8 @@ private:
                 continue;
             }
             using kind = ts::task_kind;
-            const bool of_parameters = t.kind() == kind::update || t.kind() == kind::reduce || t.kind() == kind::gather;
+            const bool of_parameters = t.kind() == kind::update || t.kind() == kind::reduce ||
+                                       t.kind() == kind::gather || t.kind() == kind::average;
             const bool copies =
                 t.kind() == kind::copy; // of those that bring parts of others binding says where they belong
             if (stream.device != t.device || (stream.side_stream && !any) ||

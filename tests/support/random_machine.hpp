@@ -34,6 +34,8 @@ inline ts::device_graph random_machine(int devices, random& pick) {
         x.launch = pick(2) == 0 ? 0 : random_size(4, pick);
         x.serial_copies = pick(3) == 0;
         x.host_megabytes = 1 + x.memory_megabytes / 64;
+        x.share_host_link = 1 + static_cast<int>(x.launch % 2);
+        x.host_update_megabytes = 1 + x.memory_megabytes / 16;
         g.add_class(x);
     }
     const int switches = pick(4);

@@ -44,6 +44,7 @@ inline message_case random_messages(int number, coverage& seen) {
         c.how.sync = policies[policy].second;
     }
     c.update = ts::optimizer(ts::sgd{.momentum = 0.9F}, number % 4 == 1 ? 1.0F : 0.0F);
+    c.how.state_on_host = number / 3 % 4 == 1;
     return c;
 }
 

@@ -19,7 +19,8 @@ struct random_pair {
 };
 
 /// Random splits; or a random pipeline with any schedule or any legal order; with a random synchronization policy,
-/// parameters on one device, averages of copies, communication streams and plans of two steps now and then.
+/// parameters on one device, averages of copies, communication streams, plans of two steps and the
+/// optimizer's state on the host now and then.
 inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& update, std::uint64_t seed, coverage& seen) {
     random pick{ts::op::mix(seed ^ 0x9a17ULL)};
     random_pair r;
@@ -38,6 +39,8 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& updat
         r.what = c.schedule;
     }
     r.how.overlap = pick(3) == 0;
+    random waits{ts::op::mix(seed ^ 0x57a7eULL)};
+    r.how.state_on_host = update.state_count() > 0 && waits(5) == 0;
     const int policy = pick(3) == 0 ? -1 : pick(13);
     if (policy == 11 && update.state_count() == 0 && update.clip_norm == 0 && update.clip_value == 0) {
         r.how.sync = ts::schedule::parameter_average(1);
@@ -64,7 +67,8 @@ inline random_pair draw_pair(const ts::graph_view& g, const ts::optimizer& updat
     }
     r.how.steps_per_plan = r.how.parameters_on < 0 && pick(5) == 0 ? 2 : 1;
     r.what += " on " + std::to_string(r.devices) + " devices, " + std::to_string(r.how.micro_batches) +
-              " micro-batches" + (r.how.steps_per_plan > 1 ? ", two steps at a time" : "");
+              " micro-batches" + (r.how.steps_per_plan > 1 ? ", two steps at a time" : "") +
+              (r.how.state_on_host ? ", state on the host" : "");
     return r;
 }
 

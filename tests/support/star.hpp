@@ -13,6 +13,7 @@ inline tessera::cluster star(int devices, tessera::index_t gigaflops, tessera::i
     tessera::device_graph g;
     g.add_class({"d", {gigaflops, gigaflops, gigaflops}, memory_megabytes, 0, 0, false});
     g.classes[0].host_megabytes = 1000;
+    g.classes[0].host_update_megabytes = 4000;
     for (int d = 0; d < devices; ++d) {
         g.add_device(0, "d" + std::to_string(d));
     }

@@ -27,8 +27,8 @@ inline std::map<std::string, std::size_t> field_counts() {
     std::map<std::string, std::size_t> n;
     {
         const ts::strategy s;
-        const auto& [a, b, c, d, e, f, g, h, i, j] = s;
-        n["strategy"] = count(a, b, c, d, e, f, g, h, i, j);
+        const auto& [a, b, c, d, e, f, g, h, i, j, k] = s;
+        n["strategy"] = count(a, b, c, d, e, f, g, h, i, j, k);
     }
     {
         const ts::configuration s;
@@ -62,9 +62,9 @@ inline std::map<std::string, std::size_t> field_counts() {
     }
     {
         const ts::strategy_view s;
-        const auto& [a, b, c, d, e, f, g, h, i, j, k, l] =
+        const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] =
             s; // ops and pool with their sizes, and the rest of a strategy
-        n["strategy_view"] = count(a, b, c, d, e, f, g, h, i, j, k, l);
+        n["strategy_view"] = count(a, b, c, d, e, f, g, h, i, j, k, l, m);
     }
     return n;
 }
@@ -104,6 +104,7 @@ inline const std::vector<changed_field>& changed_fields() {
         {"strategy", "parameters_on", [](s_t& s) { s.parameters_on = 1; }},
         {"strategy", "overlap", [](s_t& s) { s.overlap = true; }},
         {"strategy", "sums_first", [](s_t& s) { s.sums_first = true; }},
+        {"strategy", "state_on_host", [](s_t& s) { s.state_on_host = true; }},
         {"strategy", "sync", [](s_t& s) { s.sync.sum_at = ts::sync_time::after_backward; }},
 
         {"configuration", "degree", [](s_t& s) { s.ops[0].degree[0] = 1; }},

@@ -184,6 +184,7 @@ inline constexpr bool never = false;
     rule(averages_need_plain_sgd, "averages of parameters go with plain SGD: each copy would keep momentum or moments of its own, and clip, or know the norm of, its own gradients alone; use an optimizer without, or sum gradients") \
     rule(compression_without_norms, "gradients that are compressed go with optimizers that take no norms: neither clipping by the norm of all gradients nor LARS or LAMB; clip elements (clipped_to), or compress nothing") \
     rule(staleness_without_norms, "gradients that are used some steps late go with optimizers that take no norms: neither clipping by the norm of all gradients nor LARS or LAMB; clip elements (clipped_to), or use gradients at once") \
+    rule(state_on_host_without_state, "the optimizer keeps no state that could wait in the host's memory (plain SGD has none); choose one with momentum or moments, or drop state_on_host") \
     rule(layout_has_wrong_rank, "a layout says of every dimension how it is split: as many entries in dims as in extents") \
     rule(range_outside_extent, "the range of a shard must not end before it begins, nor reach outside the tensor") \
     rule(tensors_differ, "a redistribution is between two layouts of one tensor: of the same extents and type of element") \

@@ -51,6 +51,7 @@
 #include "tessera/plan/lower/compressed.inl"
 #include "tessera/plan/lower/exchange.inl"
 #include "tessera/plan/lower/forward.inl"
+#include "tessera/plan/lower/host_state.inl"
 #include "tessera/plan/lower/input.inl"
 #include "tessera/plan/lower/lower.inl"
 #include "tessera/plan/lower/placement.inl"

@@ -41,6 +41,7 @@
 #include "tessera/search/mcmc/proposal_space.inl"
 #include "tessera/search/mcmc/proposals.inl"
 #include "tessera/search/memory_estimate.inl"
+#include "tessera/search/offload/offload_of.inl"
 #include "tessera/search/offload/within_memory.inl"
 #include "tessera/search/optcnn/additive_problem.inl"
 #include "tessera/search/optcnn/compared.inl"

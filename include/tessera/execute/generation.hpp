@@ -125,7 +125,7 @@ private:
             options_.fuse ? fuse(network.network.view(), s, wanted, false) : not_fused(network.network.view(), s);
         std::vector<tile> stored;
         for (const parameter_store::entry& e : kept_.stored().entries()) {
-            if (e.what.kind == tile_kind::parameter) {
+            if (e.what.kind == tile_kind::parameter && !e.what.on_host) {
                 stored.push_back(e.what);
             }
         }

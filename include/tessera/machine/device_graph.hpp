@@ -41,6 +41,11 @@ struct device_class {
     /// 0: as in fp32, and for fp8 as in bf16.
     index_t fp16_gigaflops[work_kinds] = {0, 0, 0};
     index_t fp8_gigaflops[work_kinds] = {0, 0, 0};
+    /// Devices of a node that share such a link, behind one switch: in their order, so many each.
+    int share_host_link = 1;
+    /// Bytes of gradients, parameters and state that an optimizer's step on the host's processors passes over, of all
+    /// devices of a node: 10^6 per second; 0: none is known.
+    index_t host_update_megabytes = 0;
 
     /// The peak rate for a kind of work in a precision.
     constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {

@@ -53,12 +53,17 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
     if (c.memory_megabytes < 1) {
         refuse_machine(g, who + "has no memory bandwidth; give at least 1 MB/s");
     }
-    if (c.memory_bytes < 0 || c.launch < 0 || c.host_megabytes < 0) {
+    if (c.memory_bytes < 0 || c.launch < 0 || c.host_megabytes < 0 || c.host_update_megabytes < 0) {
         refuse_machine(g, who + "has a negative memory, launch time or bandwidth to its host; give 0 for what is not "
                                 "known");
     }
+    if (c.share_host_link < 1) {
+        refuse_machine(g, who + "shares its link to the host among " + std::to_string(c.share_host_link) +
+                              " devices; give 1 where each has its own");
+    }
     bool too_large = c.memory_megabytes > largest_rate || c.host_megabytes > largest_rate ||
-                     c.memory_bytes > largest_memory || c.launch > largest_latency;
+                     c.host_update_megabytes > largest_rate || c.memory_bytes > largest_memory ||
+                     c.launch > largest_latency;
     for (int k = 0; k < work_kinds; ++k) {
         too_large = too_large || c.gigaflops[k] > largest_rate || c.tf32_gigaflops[k] > largest_rate ||
                     c.bf16_gigaflops[k] > largest_rate || c.fp16_gigaflops[k] > largest_rate ||

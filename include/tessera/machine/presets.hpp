@@ -24,9 +24,16 @@ device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, 
                  index_t in_tf32 = 0, index_t in_bf16 = 0, index_t to_host = 12000, index_t in_fp16 = 0,
                  index_t in_fp8 = 0);
 
+/// The class with MB/s of optimizers' steps on the host, for the node. Assumption: half of what its memory moves at
+/// most. Without this it is that of two processors of the DGX-1 (Xeon E5-2698 v4: 4 channels of DDR4-2400), half of
+/// 153.6 GB/s.
+device_class with_host(device_class c, index_t update_megabytes);
+
 /// NVIDIA A100 80GB data sheet, SXM: 19.5 TFLOP/s in FP32, 156 in TF32, 312 in bf16 and fp16 (312 and 624 with
-/// sparsity), 2039 GB/s; PCIe 4.
-inline device_class a100() { return gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000, 24000, 312000); }
+/// sparsity), 2039 GB/s; PCIe 4; on the host two EPYC 7742 (DGX A100), each of 204.8 GB/s.
+inline device_class a100() {
+    return with_host(gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000, 24000, 312000), 204800);
+}
 
 inline std::string numbered(const char* what, int i) { return what + std::to_string(i); }
 std::string numbered(const char* what, int i, int j);
@@ -56,8 +63,9 @@ device_graph k80_nodes(int nodes = 16);
 
 /// Nodes of 8 V100 SXM2 in the hybrid cube mesh of the DGX-1 (6 NVLinks of 25 GB/s per direction for each GPU; which
 /// pairs have two is recalled), 100 Gb/s InfiniBand. NVIDIA's figures (V100 and DGX-1 data sheets): 15.7 TFLOP/s, 900
-/// GB/s, 32 GB; its tensor cores take fp16 alone, at 125 TFLOP/s, so that TF32 and bf16 run at the rate of fp32. Assumption: one card
-/// per node (a DGX-1 has four) behind PCIe 3 at 12 GB/s.
+/// GB/s, 32 GB; its tensor cores take fp16 alone, at 125 TFLOP/s, so that TF32 and bf16 run at the rate of fp32.
+/// Assumption: one card per node (a DGX-1 has four) behind PCIe 3 at 12 GB/s. Two and two GPUs share a switch to the
+/// host, as in a DGX-1.
 device_graph v100_nodes(int nodes = 1);
 
 /// Nodes of 8 A100 SXM 80 GB: NVSwitch at 300 GB/s per direction, one 200 Gb/s card per GPU. NVIDIA's figures (A100 and
@@ -66,8 +74,9 @@ device_graph a100_nodes(int nodes = 1);
 
 /// Nodes of 8 H100 SXM: NVSwitch at 450 GB/s per direction, one 400 Gb/s card per GPU. NVIDIA's figures (H100 and
 /// DGX H100 data sheets): 67 TFLOP/s, 3350 GB/s, 80 GB; with sparsity 989 TFLOP/s in TF32, 1979 in bf16 and fp16 and
-/// 3958 in fp8, so that half of that is dense. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with half the bandwidth
-/// upwards. PCIe 5.
+/// 3958 in fp8, so that half of that is dense. Assumption: leaves for 32 nodes, as in a SuperPOD's scalable unit, with
+/// half the bandwidth upwards. PCIe 5; on the host two Xeon 8480C (DGX H100) with 8 channels of DDR5-4800, each of
+/// 307.2 GB/s.
 device_graph h100_nodes(int nodes = 1);
 
 /// The same with H200 (H200 data sheet): 4800 GB/s, 141 GB, and the H100's rates. 2048 nodes make the 16,384 devices of

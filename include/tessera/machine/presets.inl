@@ -19,7 +19,14 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             {in_bf16, in_bf16, 0},
             to_host,
             {in_fp16, in_fp16, 0},
-            {in_fp8, in_fp8, 0}};
+            {in_fp8, in_fp8, 0},
+            1,
+            76800};
+}
+
+TESSERA_INLINE device_class with_host(device_class c, index_t update_megabytes) {
+    c.host_update_megabytes = update_megabytes;
+    return c;
 }
 
 TESSERA_INLINE std::string numbered(const char* what, int i, int j) {
@@ -98,6 +105,7 @@ TESSERA_INLINE device_graph k80_nodes(int nodes) {
     device_graph g;
     g.name = detail::numbered("K80 nodes: ", nodes);
     g.add_class(detail::gpu("K80", 4370, 240000, 12));
+    g.classes[0].share_host_link = 4;
     const int fabric = nodes > 1 ? g.add_switch("fabric") : -1;
     for (int n = 0; n < nodes; ++n) {
         const int host = g.add_switch(detail::numbered("host ", n));
@@ -122,6 +130,7 @@ TESSERA_INLINE device_graph v100_nodes(int nodes) {
     device_graph g;
     g.name = detail::numbered("V100 nodes: ", nodes);
     g.add_class(detail::gpu("V100-SXM2", 15700, 900000, 32, 0, 0, 12000, 125000));
+    g.classes[0].share_host_link = 2;
     std::vector<std::vector<int>> gpus(to_size(nodes));
     std::vector<int> hosts;
     for (int n = 0; n < nodes; ++n) {
@@ -143,15 +152,17 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 }
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
-    return detail::rails(detail::numbered("H100 nodes: ", nodes),
-                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000, 989500, 1979000), nodes, 8,
-                         450000, 50000, 32);
+    return detail::rails(
+        detail::numbered("H100 nodes: ", nodes),
+        detail::with_host(detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000, 989500, 1979000), 307200),
+        nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
-    return detail::rails(detail::numbered("H200 nodes: ", nodes),
-                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000, 989500, 1979000), nodes, 8,
-                         450000, 50000, 32);
+    return detail::rails(
+        detail::numbered("H200 nodes: ", nodes),
+        detail::with_host(detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000, 989500, 1979000), 307200),
+        nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph b200_nodes(int nodes) {

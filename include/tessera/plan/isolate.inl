@@ -38,10 +38,10 @@ TESSERA_INLINE plan isolate(const plan& p, int index) {
         if (x.alias >= 0) {
             x.offset = q.tiles[to_size(x.alias)].offset;
         } else if (x.device >= 0) {
-            if (x.on_host) {
-                q.host_bytes.resize(to_size(p.devices), 0);
-            }
-            auto& bytes = x.on_host ? q.host_bytes : is_persistent(x.kind) ? q.persistent_bytes : q.arena_bytes;
+            std::vector<index_t>* const arenas[arenas_of_device] = {&q.arena_bytes, &q.persistent_bytes, &q.host_bytes,
+                                                                    &q.host_persistent_bytes};
+            std::vector<index_t>& bytes = *arenas[static_cast<int>(arena_of(x))];
+            bytes.resize(to_size(p.devices), 0);
             index_t& end = bytes[to_size(x.device)];
             x.offset = end;
             end += detail::align(x.bytes > 0 ? x.bytes : 1, p.alignment);

@@ -166,7 +166,10 @@ TESSERA_INLINE void place_persistent(plan& p) {
     });
     for (const int i : tiles) {
         tile& t = p.tiles[to_size(i)];
-        index_t& bytes = p.persistent_bytes[to_size(t.device)];
+        if (t.on_host) {
+            p.host_persistent_bytes.resize(to_size(p.devices), 0);
+        }
+        index_t& bytes = (t.on_host ? p.host_persistent_bytes : p.persistent_bytes)[to_size(t.device)];
         t.offset = bytes;
         bytes += align(t.bytes, p.alignment);
     }
@@ -179,6 +182,7 @@ namespace tessera {
 TESSERA_INLINE void plan_memory(plan& p) {
     const std::vector<detail::lifetime> live = detail::lifetimes(p);
     p.persistent_bytes.assign(to_size(p.devices), 0);
+    p.host_persistent_bytes.clear();
     for (tile& t : p.tiles) {
         if (t.alias < 0 && t.device >= 0 && t.bytes == 0) {
             t.bytes = t.elements * bytes_of(t.type);

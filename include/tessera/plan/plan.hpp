@@ -62,7 +62,8 @@ struct plan {
     std::vector<index_t> arena_bytes;      ///< predicted peak for every device
     std::vector<index_t> persistent_bytes; ///< parameters and optimizer state
     std::vector<index_t> host_bytes;       ///< that wait in the host's memory for every device; empty: nothing does
-    index_t moved_bytes = 0;               ///< that cross between devices in a run
+    std::vector<index_t> host_persistent_bytes; ///< of every device's state on the host; empty: none has any
+    index_t moved_bytes = 0;                    ///< that cross between devices in a run
     std::uint64_t hash = 0;
 
     int lists() const { return devices * streams; }
@@ -102,6 +103,7 @@ struct plan {
         see("persistent_bytes", &plan::persistent_bytes, plan_field{});
         see("moved_bytes", &plan::moved_bytes, plan_field{});
         see("host_bytes", &plan::host_bytes, plan_field{});
+        see("host_persistent_bytes", &plan::host_persistent_bytes, plan_field{});
     }
 };
 

@@ -16,9 +16,10 @@ TESSERA_INLINE int plan::root(int t) const {
 
 TESSERA_INLINE index_t arena_size(const plan& p, const tile& t) {
     const arena_kind a = arena_of(t);
-    const std::vector<index_t>& of = a == arena_kind::host         ? p.host_bytes
-                                     : a == arena_kind::persistent ? p.persistent_bytes
-                                                                   : p.arena_bytes;
+    const std::vector<index_t>& of = a == arena_kind::host              ? p.host_bytes
+                                     : a == arena_kind::host_persistent ? p.host_persistent_bytes
+                                     : a == arena_kind::persistent      ? p.persistent_bytes
+                                                                        : p.arena_bytes;
     return to_size(t.device) < of.size() ? of[to_size(t.device)] : 0;
 }
 

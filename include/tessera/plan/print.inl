@@ -234,6 +234,9 @@ TESSERA_INLINE std::string to_text(const graph_view& g, const plan& p) {
             text += ", arena " + std::to_string(p.arena_bytes[d]) + " bytes, persistent " +
                     std::to_string(p.persistent_bytes[d]) + " bytes";
             text += p.host_bytes.empty() ? "" : ", host " + std::to_string(p.host_bytes[d]) + " bytes";
+            text += p.host_persistent_bytes.empty()
+                        ? ""
+                        : ", state on the host " + std::to_string(p.host_persistent_bytes[d]) + " bytes";
         }
         text += "\n";
         for (std::size_t i = 0; i < p.order[d].size(); ++i) {

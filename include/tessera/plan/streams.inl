@@ -12,7 +12,7 @@ TESSERA_INLINE bool is_communication(const std::vector<tile>& all, const task& t
         return true;
     }
     if (t.kind() != task_kind::copy && t.kind() != task_kind::reduce && t.kind() != task_kind::update &&
-        t.kind() != task_kind::norm) {
+        t.kind() != task_kind::norm && t.kind() != task_kind::average) {
         return false;
     }
     for (const std::vector<int>* tiles : {&t.reads, &t.writes}) {

@@ -21,8 +21,10 @@ enum class task_kind : std::uint8_t {
     update,  ///< optimizer step on a slice of a parameter, written to every copy of it
     /// writes the sum of what it reads, in that order: over micro-batches. It may read what it writes, to add to it
     sum,
-    gather,  ///< joins the slices of a parameter, in their order, to a whole tile
-    average, ///< writes the average of a slice of all copies of a parameter to each of them
+    gather, ///< joins the slices of a parameter, in their order, to a whole tile
+    /// writes the average of a slice of all copies of a parameter to each of them, or that of the host's copy, which it
+    /// brings up
+    average,
     /// squares of a slice of a parameter, and of its gradient or of its update, for the norms that scale its steps
     norm,
     /// writes the code of a device's gradient of a parameter and of what it left out so far, which is its `state`

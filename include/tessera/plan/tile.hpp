@@ -45,9 +45,10 @@ constexpr bool is_persistent(tile_kind k) {
 
 /// The memories that a device works with.
 enum class arena_kind : std::uint8_t {
-    working,    ///< its own: what a run needs at a time
-    persistent, ///< its own: what lasts between runs
-    host,       ///< the host's beside it: what waits there until the device needs it again
+    working,         ///< its own: what a run needs at a time
+    persistent,      ///< its own: what lasts between runs
+    host,            ///< the host's beside it: what waits there until the device needs it again
+    host_persistent, ///< the host's beside it: what lasts between runs
 };
 
 /// A region of a tensor on a device.
@@ -59,7 +60,8 @@ struct tile {
     element type = element::f32;
     int alias = -1;    ///< shares the memory of this tile, same elements in the same order
     bool keep = false; ///< still needed when the run has ended
-    /// It waits in the host's memory beside its device (a GPU's node); copies alone touch it there.
+    /// It is in the host's memory beside its device (a GPU's node): an activation that waits for backward, which copies
+    /// alone touch there, or what the host's processor steps with.
     bool on_host = false;
     int summand = -1; ///< which summand of its tensor it holds; -1: the sum of all, which a task gathered
     /// Set by binding: the tile whose elements it repeats, region by region, on its way to another device.
@@ -103,9 +105,11 @@ struct tile {
 };
 
 constexpr arena_kind arena_of(const tile& t) {
-    return t.on_host ? arena_kind::host : is_persistent(t.kind) ? arena_kind::persistent : arena_kind::working;
+    const bool lasts = is_persistent(t.kind);
+    return t.on_host ? (lasts ? arena_kind::host_persistent : arena_kind::host)
+                     : (lasts ? arena_kind::persistent : arena_kind::working);
 }
-inline constexpr int arenas_of_device = 3;
+inline constexpr int arenas_of_device = 4;
 /// Every arena of every device by a number.
 constexpr int arena_number(const tile& t) { return arenas_of_device * t.device + static_cast<int>(arena_of(t)); }
 

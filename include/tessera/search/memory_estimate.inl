@@ -8,7 +8,7 @@
 namespace tessera::search {
 
 TESSERA_INLINE memory_estimate::memory_estimate(const graph_view& g, const cluster& on, const strategy& s, int states)
-    : g_(g), held_(g, states), bytes_(to_size(on.devices()), 0) {
+    : g_(g), held_(g, s.state_on_host ? 0 : states), bytes_(to_size(on.devices()), 0) {
     for (int d = 0; d < on.devices(); ++d) {
         limits_.push_back(on.class_of(d).memory_bytes);
     }

@@ -11,6 +11,7 @@
 #include "tessera/schedule/policy_record.hpp"
 #include "tessera/schedule/record.hpp"
 #include "tessera/search/by_hand/recomputed.hpp"
+#include "tessera/search/offload/offload_of.hpp"
 #include "tessera/search/thread_pool.hpp"
 
 #include <atomic>
@@ -46,6 +47,7 @@ struct search_options {
     recompute_rule recomputed{};   ///< what the strategy that is found recomputes then; none: what the search says
     bool recompute_to_fit = false; ///< it recomputes as much as its plan needs to fit: recompute_within()
     bool offload_to_fit = false;   ///< it offloads as much as its plan needs to fit then: offload_within()
+    offload_of offloads = offload_of::activations; ///< what may
     bool fuse = false; ///< plans are priced as sessions run them, with expressions fused: see search/fused.hpp
     thread_pool threads{};
     search_report report{};

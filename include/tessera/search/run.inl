@@ -69,11 +69,15 @@ TESSERA_INLINE search_found run(const search_record& r, const graph_view& g, con
                       (x.fits ? "\n" : ", which needs least; nothing fits\n");
     }
     if (o.offload_to_fit) {
-        const offload_found x = offload_within(g, on, s, {.lowering = o.lowering});
+        const offload_found x = offload_within(g, on, s, {.lowering = o.lowering, .what = o.offloads});
         s = x.best;
         found.step = found.most_bytes = 0;
-        found.text += "outputs of " + std::to_string(x.operators) + " operators wait in the host's memory" +
-                      (x.fits ? "\n" : "; even so it does not fit\n");
+        const std::string outputs =
+            "outputs of " + std::to_string(x.operators) + " operators wait in the host's memory";
+        found.text += x.state ? "the optimizer's state is on the host" : "";
+        found.text += o.offloads == offload_of::optimizer ? (x.state ? "" : "the optimizer's state is on the devices")
+                                                          : (x.state ? ", " : "") + outputs;
+        found.text += x.fits ? "\n" : "; even so it does not fit\n";
     }
     return found;
 }

@@ -159,7 +159,12 @@ TESSERA_INLINE task_activity task_activities::own_work(const std::vector<tile>& 
             wires_.send(x.device, t.device, tile_bytes(x, t));
         }
     }
-    wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+    if (brings_up(tiles, t)) {
+        wires_.finish(t.device, 0, c.what, true);
+        cross_to_host(t.device, false, slice_bytes(tiles, t), c.what);
+    } else {
+        wires_.finish(t.device, time_of_own_slice(tiles, t), c.what, true, starting_time(t));
+    }
     if (!shares) { // then what it writes is its own
         for (int w : t.writes) {
             (is_persistent(tiles[to_size(w)].kind) ? c.overwrites : c.writes).push_back(w);

@@ -34,6 +34,10 @@ struct task_activity {
 /// - Update tasks of a group whose parameter is sliced over its copies sum and share by the best collective for their
 ///   number of bytes; others, and all where the times say so, read and write remote tiles as copies do.
 /// - Collectives take nothing from the computation that runs beside them: that is stated, not measured.
+/// - What waits in the host's memory crosses the device's link to its host, a lane in each direction, which devices
+///   behind one switch share (device_class::share_host_link). Updates on the host take turns on their node's processor,
+///   at the bytes of gradients, parameters and state over device_class::host_update_megabytes. Threads of a host, which
+///   copy in turn, have no other memory: there they are updates as any.
 /// - Of a machine in equal parts (task_times::parts) the first one's tasks are given. A parameter then has a copy in
 ///   every part: its updates take slices that are so much smaller, and their collectives, or what goes to and from
 ///   servers, reach over all parts.
@@ -47,8 +51,9 @@ public:
     task_activities(const cluster& on, const graph_view& g, const task_times& times);
 
     /// Links' lanes come first, then one for each device, one for each server that adds up by itself, and those to and
-    /// from each device's host.
-    int lanes() const { return first_host_lane() + 2 * on_.devices(); }
+    /// from each device's host (the first's of those that share a link), and each host's processor (by its first
+    /// device).
+    int lanes() const { return first_host_lane() + 3 * on_.devices(); }
     const cluster& machine() const { return on_; }
     /// True where an activity has a lane only because its device's list and what runs beside it share an engine.
     bool is_own_engine(const activity& a, const lane_use& u) const { return a.device >= 0 && u.lane >= on_.lanes(); }
@@ -67,9 +72,15 @@ private:
     bool overlaps_compute(const std::vector<tile>& tiles, const task& t) const;
     int first_host_lane() const { return on_.lanes() + on_.devices() * (times_.server_megabytes > 0 ? 2 : 1); }
     /// A copy of a GPU to its host's memory, or from there: its own link's lane in that direction is busy, and nothing
-    /// else of the device. (Links of several GPUs to one host are taken to be independent of each other.)
+    /// else of the device.
     bool goes_to_host(const std::vector<tile>& tiles, const task& t) const;
-    void cross_to_host(const std::vector<tile>& tiles, const task& t, activity& a) const;
+    /// The same of a gradient's slice that goes down, and of one of a parameter that comes up.
+    bool brings_down(const std::vector<tile>& tiles, const task& t) const;
+    bool brings_up(const std::vector<tile>& tiles, const task& t) const;
+    void cross_to_host(int device, bool down, index_t bytes, activity& a) const;
+    /// A norm or an update that the host's processor makes.
+    bool steps_on_host(const std::vector<tile>& tiles, const task& t) const;
+    void step_on_host(const std::vector<tile>& tiles, const task& t, activity& a) const;
     /// Nanoseconds to pass over bytes of a device's own memory.
     index_t memory_time(int device, index_t bytes) const;
 
@@ -186,6 +197,8 @@ private:
     wires wires_;
     group_collectives collectives_;
     std::vector<last_collectives> last_of_;
+    std::vector<int> host_link_; ///< by device: the first of those that share its link to the host
+    std::vector<int> host_;      ///< by device: the first of those of its node
     std::vector<description> descriptions_;
     std::vector<int> senders_;
 };

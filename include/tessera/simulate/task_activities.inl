@@ -16,6 +16,16 @@ TESSERA_INLINE task_activities::task_activities(const cluster& on, const graph_v
         throw error("tessera: " + std::to_string(times.reached.memory) +
                     " per cent of the memory's bandwidth are reached; give at least 1");
     }
+    std::vector<int> first(on.graph().components.size(), -1); // device of a node
+    std::vector<int> before(first.size(), 0);                 // devices of a node so far
+    std::vector<int> sharing(first.size(), -1);               // the last link's first device
+    for (int d = 0; d < on.devices(); ++d) {
+        const auto node = to_size(on.node_of(d));
+        first[node] = first[node] < 0 ? d : first[node];
+        sharing[node] = before[node]++ % on.class_of(d).share_host_link == 0 ? d : sharing[node];
+        host_.push_back(first[node]);
+        host_link_.push_back(sharing[node]);
+    }
     descriptions_.reserve(to_size(g.op_count));
     for (int op = 0; op < g.op_count; ++op) {
         descriptions_.push_back(g.describe(op));
@@ -29,6 +39,13 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
     last_of_.assign(to_size(on_.devices()), {});
     for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
         const task& t = tasks[to_size(i)];
+        const bool down = brings_down(tiles, t);
+        if (down || steps_on_host(tiles, t)) {
+            task_activity c = access(tiles, t, i);
+            down ? cross_to_host(t.device, true, slice_bytes(tiles, t), c.what) : step_on_host(tiles, t, c.what);
+            all.push_back(std::move(c));
+            continue;
+        }
         if (is_exchange(t)) {
             i = t.params().method == exchange::server ? add_served(tiles, tasks, i, all)
                                                       : add_message(tiles, tasks, i, all);
@@ -46,14 +63,19 @@ TESSERA_INLINE std::vector<task_activity> task_activities::of(const std::vector<
             c.what.duration = time_of(tiles, t);
             wires_.compute(t.device, c.what);
         } else if (goes_to_host(tiles, t)) {
-            cross_to_host(tiles, t, c.what);
+            const tile& to = tiles[to_size(t.writes[0])];
+            cross_to_host(t.device, to.on_host, cost_bytes(to), c.what);
         } else {
             wires_.begin();
-            const index_t local = t.kind() == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
+            index_t local = t.kind() == task_kind::copy ? copy_transfers(tiles, t) : remote_tiles(tiles, t);
+            local = brings_up(tiles, t) ? 0 : local;
             const bool starts = t.kind() != task_kind::copy && times_.measured == nullptr;
             wires_.finish(t.device, local, c.what, overlaps_compute(tiles, t), starts ? starting_time(t) : 0);
             if (t.kind() == task_kind::update) {
                 add_mirrored(tiles, t, c.what);
+            }
+            if (brings_up(tiles, t)) {
+                cross_to_host(t.device, false, slice_bytes(tiles, t), c.what);
             }
         }
         all.push_back(std::move(c));
@@ -89,18 +111,56 @@ TESSERA_INLINE bool task_activities::goes_to_host(const std::vector<tile>& tiles
            (tiles[to_size(t.writes[0])].on_host || (!t.reads.empty() && tiles[to_size(t.reads[0])].on_host));
 }
 
-TESSERA_INLINE void task_activities::cross_to_host(const std::vector<tile>& tiles, const task& t, activity& a) const {
-    const device_class& c = on_.class_of(t.device);
+TESSERA_INLINE bool task_activities::brings_down(const std::vector<tile>& tiles, const task& t) const {
+    return t.kind() == task_kind::reduce && tiles[to_size(t.writes[0])].on_host &&
+           !on_.class_of(t.device).serial_copies;
+}
+
+TESSERA_INLINE bool task_activities::brings_up(const std::vector<tile>& tiles, const task& t) const {
+    return t.kind() == task_kind::average && tiles[to_size(t.reads[0])].on_host &&
+           !on_.class_of(t.device).serial_copies;
+}
+
+TESSERA_INLINE void task_activities::cross_to_host(int device, bool down, index_t bytes, activity& a) const {
+    const device_class& c = on_.class_of(device);
     if (c.host_megabytes < 1) {
-        throw error(
-            "tessera: what operators offload waits in the host's memory, and nothing says how fast device class "
-            "'" +
-            c.name + "' reaches it; give host_megabytes_per_second in its machine file");
+        throw error("tessera: what is offloaded waits in the host's memory, and nothing says how fast device class '" +
+                    c.name + "' reaches it; give host_megabytes_per_second in its machine file");
     }
-    const tile& to = tiles[to_size(t.writes[0])];
-    const index_t busy = cost_bytes(to) * 1000 / c.host_megabytes + 1;
-    a.lanes.push_back({first_host_lane() + 2 * t.device + (to.on_host ? 0 : 1), busy});
-    a.duration = c.launch + busy;
+    const index_t busy = bytes * 1000 / c.host_megabytes + 1;
+    a.lanes.push_back({first_host_lane() + 2 * host_link_[to_size(device)] + (down ? 0 : 1), busy});
+    a.duration += c.launch + busy;
+}
+
+TESSERA_INLINE bool task_activities::steps_on_host(const std::vector<tile>& tiles, const task& t) const {
+    const bool steps = (t.kind() == task_kind::update && tiles[to_size(t.writes[0])].on_host) ||
+                       (t.kind() == task_kind::norm && tiles[to_size(t.reads[0])].on_host);
+    if (steps && times_.parts > 1) {
+        throw error(
+            "tessera: a machine in equal parts is simulated with the optimizer's state on its devices; simulate "
+            "all of it, or drop state_on_host");
+    }
+    return steps && !on_.class_of(t.device).serial_copies;
+}
+
+TESSERA_INLINE void task_activities::step_on_host(const std::vector<tile>& tiles, const task& t, activity& a) const {
+    const device_class& c = on_.class_of(t.device);
+    if (c.host_update_megabytes < 1) {
+        throw error("tessera: the optimizer's state is on the host, and nothing says how fast that of device class '" +
+                    c.name + "' steps; give host_update_megabytes_per_second in its machine file");
+    }
+    index_t bytes = 0;
+    const bool norm = t.kind() == task_kind::norm; // which changes nothing
+    for_each_part(t, [&](const task& one) {
+        for (const int r : one.reads) {
+            const tile& x = tiles[to_size(r)];
+            bytes += x.on_host ? tile_bytes(x, one) : 0;
+        }
+        bytes += norm ? 0 : 2 * tile_bytes(tiles[to_size(one.writes[0])], one);
+        bytes += one.params().state >= 0 ? (norm ? 1 : 2) * tiles[to_size(one.params().state)].bytes : 0;
+    });
+    a.duration = bytes * 1000 / c.host_update_megabytes + 1;
+    a.lanes.push_back({first_host_lane() + 2 * on_.devices() + host_[to_size(t.device)], a.duration});
 }
 
 TESSERA_INLINE index_t task_activities::copy_transfers(const std::vector<tile>& tiles, const task& t) {

@@ -25,7 +25,8 @@ struct timeline {
     std::vector<index_t> device_busy; ///< ns that each device computes, and what else is in its first list
     std::vector<index_t>
         lane_busy; ///< ns that each lane of the cluster is in use; then each device's copies and updates beside its
-                   ///< computation, servers, and each device's link to its host and back; empty if measured
+                   ///< computation, servers, each device's link to its host and back, and each host's
+                   ///< processor; empty if measured
     int collectives = 0; ///< reduce-scatters and all-gathers of parameters, each priced as one; an all-reduce is both
     std::vector<index_t> peak_bytes; ///< memory of each device, if the plan's memory has been planned
 };

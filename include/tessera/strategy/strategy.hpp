@@ -32,6 +32,11 @@ struct strategy {
     /// to other devices: the gradients of queries, keys and values travel as one. false: each by itself.
     bool sums_first = false;
     synchronization sync; ///< of gradients and parameters
+    /// The optimizer's state waits in the host's memory, with a copy there of what is trained, and the host's processor
+    /// steps (ZeRO-Offload: Ren et al. 2021): a slice's summed gradient goes down over the link of the device that would
+    /// step, 4 bytes an element, and the new parameters come up, 4 bytes. Of an optimizer without a state it is refused.
+    /// A policy's urgent_first is without effect then.
+    bool state_on_host = false;
 
     strategy_view view() const;
 
@@ -51,6 +56,7 @@ struct strategy {
         see("overlap", &s::overlap, {.words = "communication beside computation"});
         see("sums_first", &s::sums_first, {.words = "gradients summed before they are sent"});
         see("synchronization", &s::sync, {});
+        see("state_on_host", &s::state_on_host, {.words = "optimizer's state on the host"});
     }
 
     strategy() = default;

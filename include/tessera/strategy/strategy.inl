@@ -15,7 +15,8 @@ TESSERA_INLINE strategy_view strategy::view() const {
             micro_batches,  schedule.stages > 0 ? &schedule : nullptr,
             statistics,     parameters_on,
             overlap,        sync.is_usual() ? nullptr : &sync,
-            steps_per_plan, sums_first};
+            steps_per_plan, sums_first,
+            state_on_host};
 }
 
 TESSERA_INLINE strategy::strategy(const strategy_view& v)
@@ -23,6 +24,7 @@ TESSERA_INLINE strategy::strategy(const strategy_view& v)
       statistics(v.statistics), parameters_on(v.parameters_on), overlap(v.overlap) {
     steps_per_plan = v.steps_per_plan;
     sums_first = v.sums_first;
+    state_on_host = v.state_on_host;
     if (v.schedule != nullptr) {
         schedule = *v.schedule;
     }

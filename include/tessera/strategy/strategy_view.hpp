@@ -48,6 +48,7 @@ struct strategy_view {
     const synchronization* sync = nullptr; ///< null: every gradient by itself, sliced, as soon as it is ready
     int steps_per_plan = 1;
     bool sums_first = false;
+    bool state_on_host = false;
 };
 
 /// What a strategy that is a type says of every operator, as a constant: its view, but for a schedule and messages,

@@ -221,6 +221,14 @@ constexpr problem check_compressed(const graph_view& g, const strategy_view& s, 
     return detail::broken(rule::compression_without_norms, detail::first_user(g, detail::first_trained(g)), -1, 1, 0);
 }
 
+/// The rule that a state on the host breaks with an optimizer that has none.
+constexpr problem check_state_on_host(const graph_view& g, const strategy_view& s, const optimizer& update) {
+    return s.state_on_host && update.state_count() == 0
+               ? detail::broken(rule::state_on_host_without_state, detail::first_user(g, detail::first_trained(g)), -1,
+                                0, 1)
+               : problem{};
+}
+
 } // namespace tessera
 
 #include "tessera/base/end_header.inl"

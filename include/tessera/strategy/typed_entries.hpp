@@ -20,6 +20,7 @@ struct strategy_numbers {
     int parameters_on = -1;
     bool overlap = false;
     bool sums_first = false;
+    bool state_on_host = false;
 };
 
 } // namespace detail
@@ -65,6 +66,14 @@ struct sums_first {
     static constexpr detail::says what = detail::says::sums_first;
     static constexpr int pool_size = 0;
     static constexpr void apply(detail::strategy_numbers& s) { s.sums_first = true; }
+};
+/// The optimizer's state waits in the host's memory, and the host steps: gradients go down, parameters come up. Each
+/// costs 4 bytes an element of what a device updates over its link to the host, in place of as many for every number of
+/// the state each way. (The optimizer is a value, so that one without a state is refused when a plan is made.)
+struct state_on_host {
+    static constexpr detail::says what = detail::says::state_on_host;
+    static constexpr int pool_size = 0;
+    static constexpr void apply(detail::strategy_numbers& s) { s.state_on_host = true; }
 };
 /// The network computes in this precision: fp32, tf32 or bf16. The strategy's `network` is with_precision<Precision,
 /// Net>.

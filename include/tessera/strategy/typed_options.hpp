@@ -25,8 +25,9 @@ enum class says : std::uint8_t {
     steps_per_plan,
     precision,
     recomputation,
+    state_on_host,
 };
-inline constexpr int kinds_of_entries = static_cast<int>(says::recomputation) + 1;
+inline constexpr int kinds_of_entries = static_cast<int>(says::state_on_host) + 1;
 
 } // namespace detail
 

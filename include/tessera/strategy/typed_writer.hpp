@@ -36,7 +36,8 @@ struct strategy_storage {
                 numbers.overlap,
                 nullptr,
                 numbers.steps_per_plan,
-                numbers.sums_first};
+                numbers.sums_first,
+                numbers.state_on_host};
     }
 };
 

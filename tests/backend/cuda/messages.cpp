@@ -68,6 +68,47 @@ TEST_CASE("a list has as many collectives as the simulator prices, under every p
     MESSAGE(count << " lists: " << priced << " collectives; groups of up to " << largest << " calls");
 }
 
+TEST_CASE("where the state is on the host, gradients go down and parameters come up by copies beside the computation") {
+    const ts::graph network = ts::describe<test_networks::mlp::network>(8);
+    const ts::graph_view g = network.view();
+    ts::index_t parameters = 0;
+    for (int p = 0; p < g.parameter_count; ++p) {
+        parameters += g.parameters[p].trained ? 4 * g.parameters[p].extents.volume() : 0;
+    }
+    ts::lower_options o;
+    o.update = ts::optimizer(ts::adam{});
+    for (const char* policy : {"", "zero-1", "zero-3", "blocking-all-reduce"}) {
+        CAPTURE(std::string(policy));
+        ts::strategy s = data_parallel(g, 2);
+        s.state_on_host = true;
+        if (*policy != 0) {
+            s.sync = small_policy(g, 2, policy).second;
+        }
+        const listed x = make_listed(g, s, 2, gpu_placement(2, 1), o);
+        CHECK(list_checker(x).run() == "");
+        std::set<int> computing;
+        std::set<int> copying;
+        ts::index_t down = 0;
+        ts::index_t up = 0;
+        for (const ts::cuda::call& c : x.list.calls) {
+            const auto* copy = std::get_if<ts::cuda::memory_copy>(&c.body);
+            if (copy != nullptr && copy->goes != ts::cuda::memory_copy::way::on_gpu) {
+                (copy->goes == ts::cuda::memory_copy::way::to_host ? down : up) += c.memory[0].bytes;
+                copying.insert(c.stream);
+            } else if (std::holds_alternative<ts::cuda::matrix_product>(c.body)) {
+                computing.insert(c.stream);
+            }
+        }
+        const int each = *policy == 'b' ? 2 : 1; // an all-reduce updates every copy whole
+        CHECK(down == each * parameters);
+        CHECK(up == each * parameters);
+        CHECK(copying.size() == 2);
+        for (const int stream : copying) {
+            CHECK(computing.count(stream) == 0);
+        }
+    }
+}
+
 TEST_CASE("compressed gradients are refused by name") {
     const ts::graph g = ts::describe<test_networks::mlp::network>(8);
     const auto all = ts::schedule::gradients_of(g.view());

@@ -43,6 +43,7 @@ struct recorded_case {
         for (ts::configuration& x : pair.how.ops) {
             x.offload = false; // came after the recorded plans
         }
+        pair.how.state_on_host = false;
         test_support::random pick{ts::op::mix(number ^ 0x9ec04dULL)};
         how.update = made.how;
         how.kind = pick(5) == 0 ? ts::run_kind::evaluation : ts::run_kind::training;

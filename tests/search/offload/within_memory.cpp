@@ -71,7 +71,7 @@ TEST_CASE("a copy over the link to the host takes its bytes over the bandwidth, 
         const ts::simulation::timeline out = at(offloaded(g));
         const index_t way = 2 * blocks * (tile * 1000 / megabytes + 1);
         const std::size_t lanes = out.lane_busy.size();
-        const std::size_t first_host = lanes - 2 * ts::to_size(on.devices());
+        const std::size_t first_host = lanes - 3 * ts::to_size(on.devices());
         CHECK(out.lane_busy[first_host] == way);
         CHECK(out.lane_busy[first_host + 1] == way);
         CHECK(kept.lane_busy[first_host] == 0);

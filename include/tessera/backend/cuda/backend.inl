@@ -50,16 +50,16 @@ TESSERA_INLINE void backend::to_plain(const tile& t, const std::byte* from, floa
         return;
     }
     if (t.type == element::f32) {
-        check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
         return;
     }
     std::vector<std::byte> stored(bytes);
-    check(cudaMemcpy(stored.data(), from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(stored.data(), from, bytes, cudaMemcpyDefault), "cudaMemcpy");
     numbers_of(t.type, stored.data(), t.elements, to);
 }
 
 TESSERA_INLINE void backend::read(int, const std::byte* from, index_t bytes, std::byte* to) const {
-    check(cudaMemcpy(to, from, to_size(bytes), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(to, from, to_size(bytes), cudaMemcpyDefault), "cudaMemcpy");
 }
 
 TESSERA_INLINE std::vector<row_leader> backend::leaders(const tile& t, const std::byte* from) {

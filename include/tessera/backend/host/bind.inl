@@ -21,6 +21,12 @@ TESSERA_INLINE void binder::run(const decisions& d) {
             set_size(static_cast<int>(i));
         }
     }
+    for (std::size_t i = 0; i < p_.tiles.size(); ++i) { // the host's copies lie as the device's, whose tiles come first
+        if (p_.tiles[i].kind == tile_kind::parameter && p_.tiles[i].on_host) {
+            p_.tiles[i].format = parameter_format(p_.tiles[i]);
+            set_size(static_cast<int>(i));
+        }
+    }
     rewrite(d.tasks);
     for (result_piece& r : p_.results) {
         make_readable(r);

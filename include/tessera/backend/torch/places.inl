@@ -11,7 +11,8 @@ TESSERA_INLINE strategy plain_strategy(const strategy_view& s) {
     strategy plain(s);
     plain.sync = {};
     plain.overlap = false;
-    plain.sums_first = false; // gradients of activations are summed by autograd
+    plain.sums_first = false;    // gradients of activations are summed by autograd
+    plain.state_on_host = false; // the numbers are the same
     plain.schedule.keeps.clear();
     for (configuration& c : plain.ops) {
         c.recompute = c.offload = false; // the numbers are the same

@@ -26,7 +26,7 @@ private:
     std::vector<part> from_;
 };
 
-/// What runs an average of a plan: float sums in the order of the copies.
+/// What runs an average of a plan: float sums in the order of the copies. What the host has stepped is copied.
 class copy_average {
 public:
     copy_average() = default;
@@ -36,6 +36,7 @@ public:
 
 private:
     std::vector<float*> copies_;
+    const float* brought_up_ = nullptr; ///< the host's copy
     index_t elements_ = 0;
 };
 

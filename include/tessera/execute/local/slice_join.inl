@@ -27,9 +27,17 @@ TESSERA_INLINE copy_average::copy_average(const plan& p, const task& t, const ad
         copies_.push_back(reinterpret_cast<float*>(where[w]) + part.begin);
         elements_ = part.size();
     }
+    const tile& first = p.tiles[to_size(t.reads[0])];
+    brought_up_ = first.on_host ? reinterpret_cast<const float*>(where[t.reads[0]]) : nullptr;
 }
 
 TESSERA_INLINE void copy_average::run() const {
+    for (float* copy : brought_up_ != nullptr ? copies_ : std::vector<float*>()) {
+        std::memcpy(copy, brought_up_, to_size(elements_) * sizeof(float));
+    }
+    if (brought_up_ != nullptr) {
+        return;
+    }
     const auto count = static_cast<float>(copies_.size());
     for (index_t i = 0; i < elements_; ++i) {
         float total = copies_[0][i];

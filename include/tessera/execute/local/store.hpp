@@ -47,7 +47,7 @@ private:
     int device_ = 0;
 };
 
-/// Parameters and optimizer state on every device.
+/// Parameters and optimizer state on every device, and beside it in the host's memory.
 class parameter_store {
 public:
     struct entry {
@@ -67,6 +67,7 @@ public:
 
 private:
     std::vector<buffer> arenas_;
+    std::vector<buffer> host_arenas_; ///< beside each device; none: nothing of any is there
     std::vector<entry> entries_;
 };
 

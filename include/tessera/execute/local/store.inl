@@ -48,6 +48,11 @@ TESSERA_INLINE parameter_store::parameter_store(const plan& p, const memory_sour
     for (index_t bytes : p.persistent_bytes) {
         arenas_.emplace_back(bytes, static_cast<int>(arenas_.size()), source);
     }
+    // Other processes of a node look at it too: where nothing says where the host's memory is from, it is as a device's.
+    const memory_source host = source.take_host != nullptr ? source.of_host() : source;
+    for (index_t bytes : p.host_persistent_bytes) {
+        host_arenas_.emplace_back(bytes, static_cast<int>(host_arenas_.size()), host);
+    }
     for (const tile& t : p.tiles) {
         if (is_persistent(t.kind)) {
             entries_.push_back({t, t.offset});
@@ -56,14 +61,14 @@ TESSERA_INLINE parameter_store::parameter_store(const plan& p, const memory_sour
 }
 
 TESSERA_INLINE std::byte* parameter_store::address(const entry& e) const {
-    return arenas_[to_size(e.what.device)].data() + e.offset;
+    return (e.what.on_host ? host_arenas_ : arenas_)[to_size(e.what.device)].data() + e.offset;
 }
 
 TESSERA_INLINE const parameter_store::entry* parameter_store::find(const tile& t) const {
     for (const entry& e : entries_) {
         if (e.what.kind == t.kind && e.what.tensor == t.tensor && e.what.device == t.device &&
             e.what.region == t.region && e.what.elements == t.elements && e.what.slice == t.slice &&
-            e.what.slices == t.slices) {
+            e.what.slices == t.slices && e.what.on_host == t.on_host) {
             return &e;
         }
     }

@@ -26,7 +26,7 @@ TESSERA_INLINE std::vector<stored_region> regions_of(const parameter_store& stor
             mine = &all.back();
             mine->slice.resize(to_size(e.what.slices));
             for (const parameter_store::entry& p : store.entries()) {
-                if (p.what.kind == tile_kind::parameter && p.what.tensor == parameter &&
+                if (p.what.kind == tile_kind::parameter && p.what.tensor == parameter && !p.what.on_host &&
                     p.what.region == e.what.region) {
                     mine->form = p.what;
                 }

@@ -57,7 +57,7 @@ TESSERA_INLINE void add_tiles(const graph_view& g, const plan& p, const std::vec
     }
     for (std::size_t i = 0; i < p.tiles.size(); ++i) {
         const tile& t = p.tiles[i];
-        if (t.alias >= 0 || t.device < 0 || t.step > 0) {
+        if (t.alias >= 0 || t.device < 0 || t.step > 0 || t.on_host) {
             continue;
         }
         const auto d = to_size(t.device);

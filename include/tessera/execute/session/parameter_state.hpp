@@ -31,7 +31,7 @@ public:
     void take_tiles_of(const plan& p) {
         store_ = parameter_store(p, memory_.source());
         for (const parameter_store::entry& e : store_.entries()) {
-            if (e.what.kind == tile_kind::parameter) {
+            if (e.what.kind == tile_kind::parameter && !e.what.on_host) {
                 tiles_.push_back(e.what);
             }
         }
@@ -164,7 +164,7 @@ private:
     B& backend_;
     mutable memory_of_group<B> memory_; ///< that the store takes
     parameter_store store_;
-    std::vector<tile> tiles_;    ///< of the parameters in it
+    std::vector<tile> tiles_;    ///< of the parameters in it that devices have
     std::vector<index_t> bytes_; ///< of it on every device
     bool uses_ema_ = false;      ///< they are where the parameters were
 };

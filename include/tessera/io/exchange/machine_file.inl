@@ -42,6 +42,12 @@ TESSERA_INLINE json to_json(const device_graph& g) {
         if (c.host_megabytes != 0) {
             x["host_megabytes_per_second"] = c.host_megabytes;
         }
+        if (c.share_host_link != 1) {
+            x["devices_on_a_host_link"] = c.share_host_link;
+        }
+        if (c.host_update_megabytes != 0) {
+            x["host_update_megabytes_per_second"] = c.host_update_megabytes;
+        }
         classes.push_back(std::move(x));
     }
     json components = json::array();
@@ -94,6 +100,12 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
         c.serial_copies = m.get("copies_in_turn").boolean();
         if (const json_value* host = m.find("host_megabytes_per_second")) {
             c.host_megabytes = host->integer(1, largest_rate);
+        }
+        if (const json_value* share = m.find("devices_on_a_host_link")) {
+            c.share_host_link = share->small(1, 1024);
+        }
+        if (const json_value* host = m.find("host_update_megabytes_per_second")) {
+            c.host_update_megabytes = host->integer(1, largest_rate);
         }
         m.finish();
         g.classes.push_back(c);

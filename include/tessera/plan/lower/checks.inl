@@ -49,6 +49,7 @@ TESSERA_INLINE void check_rules(const lowering_input& in) {
     require(in.g, in.for_training() ? check_averages(in.g, in.s, in.o.update) : problem{});
     require(in.g, in.for_training() ? check_compressed(in.g, in.s, in.o.update) : problem{});
     require(in.g, in.for_training() ? check_stale(in.g, in.s, in.o.update) : problem{});
+    require(in.g, in.for_training() ? check_state_on_host(in.g, in.s, in.o.update) : problem{});
 }
 
 } // namespace tessera::lowering

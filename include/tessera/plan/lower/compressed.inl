@@ -86,8 +86,9 @@ TESSERA_INLINE void send_compressed(const lowering_input& in, synchronization_pl
         }
     }
     for (const reduced_slices& r : arrived) { // after all sums, which make one collective
-        in.updates_wait() ? sync.reduced.push_back(r) : update_from(in, sync, out, r, 0);
+        in.updates_wait() ? put_off(in, sync, out, r) : update_from(in, sync, out, r, 0);
     }
+    bring_up(in, sync, out);
 }
 
 } // namespace tessera::lowering

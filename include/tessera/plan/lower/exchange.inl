@@ -47,7 +47,10 @@ TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places
     const int own = sent.members();
     const int members = in.in_all_parts(own);
     const bool in_slices = out[sent.slices[0].copies[0].tile].slices > 1;
-    const bool keeps = in.updates_wait() && (members > 1 || in.reduces_apart());
+    const bool keeps = in.state_on_host() ? members > 1 || in.reduces_apart() ||
+                                                crosses_devices(out, sent.slices[0].sources, sent.slices[0].copies)
+                                          : in.updates_wait() && (members > 1 || in.reduces_apart());
+    std::vector<reduced_slices> on_host; // after all sums, which make one collective
     for (int i = 0; i < own; ++i) {
         reduced_slices mine;
         std::vector<message_sum> sums;
@@ -67,7 +70,15 @@ TESSERA_INLINE void send_sliced(const lowering_input& in, synchronization_places
         if (keeps) {
             add_reduce(in, sync, out, sent, sums, {i, mine[0].device, mine[0].slice, mine[0].slices, true});
         }
-        in.updates_wait() ? sync.reduced.push_back(mine) : update_from(in, sync, out, mine, i);
+        if (in.state_on_host()) {
+            on_host.push_back(std::move(mine));
+        } else {
+            in.updates_wait() ? sync.reduced.push_back(mine) : update_from(in, sync, out, mine, i);
+        }
+    }
+    for (std::size_t i = 0; i < on_host.size(); ++i) {
+        in.updates_wait() ? put_off(in, sync, out, on_host[i])
+                          : update_from(in, sync, out, on_host[i], static_cast<int>(i));
     }
 }
 
@@ -214,15 +225,17 @@ TESSERA_INLINE void send_to_server(const lowering_input& in, synchronization_pla
         }
         mine.push_back(
             {x.what.parameter, x.what.slice, x.what.slices, copies, device, -1, exchange::server, x.sources});
-        if (in.updates_wait()) {
+        if (in.updates_wait() || in.state_on_host()) {
             reduced_slice& r = mine.back();
             r.from = {add_slice_tile(out, r.parameter, copies[0].region, device, r.slice, r.slices)};
             sums.push_back({&x, x.sources, r.from});
         }
     }
-    if (in.updates_wait()) {
+    if (in.updates_wait() || in.state_on_host()) {
         add_reduce(in, sync, out, sent, sums, {0, device, mine[0].slice, mine[0].slices, true});
-        sync.reduced.push_back(mine);
+    }
+    if (in.updates_wait()) {
+        put_off(in, sync, out, mine);
     } else {
         update_from(in, sync, out, mine, 0);
     }
@@ -246,8 +259,9 @@ TESSERA_INLINE void send_among(const lowering_input& in, synchronization_places&
         break;
     }
     for (const reduced_slices& r : arrived) { // after all sums, which make one collective
-        in.updates_wait() ? sync.reduced.push_back(r) : update_from(in, sync, out, r, 0);
+        in.updates_wait() ? put_off(in, sync, out, r) : update_from(in, sync, out, r, 0);
     }
+    bring_up(in, sync, out);
 }
 
 } // namespace tessera::lowering

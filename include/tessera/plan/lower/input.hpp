@@ -92,6 +92,8 @@ struct lowering_input {
     bool offloads(int op) const {
         return for_training() && config(op).offload && !config(op).recompute && !g.is_loss(op) && !g.facts(op).view;
     }
+    /// The optimizer's state is in the host's memory, and updates are made there.
+    bool state_on_host() const { return for_training() && s.state_on_host && o.update.state_count() > 0; }
     /// Which of these a shard takes part in: those of the shards with its samples.
     int replica_of(int op, const shard& x) const;
     /// Parts of what nest `k` of an operator writes, as far as they are added up.

@@ -108,6 +108,7 @@ struct reduced_slice {
     std::vector<int> from{};              ///< tiles that hold the slice's summed gradient or add up to it
     int state = -1;                       ///< tile of the optimizer's state, where it is known already
     std::vector<box> counted_elsewhere{}; ///< parts of the region whose squares another group of copies counts
+    int on_host = -1;                     ///< the copy of the slice in the host's memory that is updated, or none
 };
 /// What one task updates, of several parameters or of one.
 using reduced_slices = std::vector<reduced_slice>;
@@ -128,6 +129,8 @@ struct synchronization_places {
     std::vector<int> norms;
     std::vector<std::vector<int>> layer_norms; ///< by parameter
     std::vector<reduced_slices> reduced;
+    reduced_slices stepped;                                   ///< on the host, to be brought up
+    std::vector<int> host_parameters;                         ///< tiles of the host's copies of slices
     std::vector<stale_step> stale;                            ///< the oldest first
     std::vector<std::pair<int, int>> sum_tiles;               ///< of a copy's tile
     std::vector<std::pair<std::vector<int>, int>> local_sums; ///< of contributions

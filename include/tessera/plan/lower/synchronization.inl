@@ -121,6 +121,7 @@ TESSERA_INLINE void update_stale(const lowering_input& in, synchronization_place
         for (const reduced_slices& r : sync.stale[due].reduced) {
             update_from(in, sync, out, r, number++);
         }
+        bring_up(in, sync, out);
     }
     sync.stale.erase(sync.stale.begin(), sync.stale.begin() + static_cast<std::ptrdiff_t>(due));
     out.step = now;
@@ -143,6 +144,7 @@ TESSERA_INLINE void finish_updates(const lowering_input& in, const network_place
     for (std::size_t i = 0; i < sync.reduced.size() && in.has_messages(); ++i) {
         update_from(in, sync, out, sync.reduced[i], static_cast<int>(i));
     }
+    bring_up(in, sync, out);
     for (int p = 0; p < in.g.parameter_count && in.clips() && !in.has_messages(); ++p) {
         update_clipped(in, sync, out, p);
     }

@@ -4,6 +4,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
+#include "tessera/plan/lower/host_state.hpp"
 #include "tessera/plan/lower/redistribution.hpp"
 #include "tessera/plan/lower/sharded.hpp"
 
@@ -20,8 +21,8 @@ std::vector<int> summed_by_device(const lowering_input& in, const network_places
 /// The tile of the optimizer's state for a slice, or -1; the same in every step of a plan.
 int state_tile(const lowering_input& in, synchronization_places& sync, plan_writer& out, const reduced_slice& r);
 
-/// Updates a slice of some parameters, each in some copies.
-void update_from(const lowering_input& in, synchronization_places& sync, plan_writer& out, const reduced_slices& all,
+/// Updates a slice of some parameters, each in some copies; or in those of the host, until bring_up().
+void update_from(const lowering_input& in, synchronization_places& sync, plan_writer& out, reduced_slices all,
                  int number);
 
 /// The copies of a parameter, group by group of equal regions. Where shards overlap the smaller regions come first, so

@@ -65,6 +65,7 @@ TESSERA_INLINE int state_tile(const lowering_input& in, synchronization_places& 
     const int t = add_tile(out, tile_kind::optimizer_state, r.parameter, region, r.device, element::f32);
     out[t].elements = even_part(region.volume(), r.slices, r.slice).size();
     out[t].bytes = out[t].elements * bytes_of(element::f32) * in.o.update.state_count();
+    out[t].on_host = in.state_on_host();
     out[t].slice = r.slice; // several of them may lie on one device
     out[t].slices = r.slices;
     if (out.p.steps_per_plan > 1) {
@@ -74,7 +75,9 @@ TESSERA_INLINE int state_tile(const lowering_input& in, synchronization_places& 
 }
 
 TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places& sync, plan_writer& out,
-                                const reduced_slices& all, int number) {
+                                reduced_slices all, int number) {
+    bring_down(in, sync, out, all, number);
+    const bool on_host = in.state_on_host();
     std::vector<int> states;
     for (const reduced_slice& r : all) {
         states.push_back(r.state >= 0 ? r.state : state_tile(in, sync, out, r));
@@ -86,10 +89,10 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
     t.mutable_params().slice = first.slice;
     t.mutable_params().slices = first.slices;
     t.mutable_params().state = all.size() == 1 ? states[0] : -1;
-    t.mutable_params().method = first.method;
-    t.mutable_params().message = first.message;
+    t.mutable_params().method = on_host ? exchange::sliced : first.method;
+    t.mutable_params().message = on_host ? -1 : first.message;
     t.late = in.sums_late();
-    const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait();
+    const bool urgent = in.has_messages() && in.s.sync->urgent_first && !in.updates_wait() && !on_host;
     const bool queued = urgent && first.method == exchange::server;
     t.priority = queued ? out.step * in.g.op_count + user : -1; // an earlier step needs it earlier
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -107,6 +110,10 @@ TESSERA_INLINE void update_from(const lowering_input& in, synchronization_places
         std::vector<int> copies;
         for (const piece& c : r.copies) {
             copies.push_back(c.tile);
+        }
+        if (on_host) {
+            copies = {r.on_host};
+            sync.stepped.push_back(r);
         }
         t.writes.insert(t.writes.end(), copies.begin(), copies.end());
         const slice_number which{r.copies[0].region.volume(), r.slices, r.slice};
@@ -172,6 +179,10 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
         sources.empty() ? gathered_gradients(in, net, out, parameter, copies, sums) : std::vector<int>{};
     reduced_slices r{
         {parameter, 0, sources.empty() ? 1 : in.in_all_parts(members), copies, 0, -1, exchange::sliced, sources}};
+    std::vector<int> sliced;
+    if (in.state_on_host() && !sources.empty() && crosses_devices(out, sources, copies)) {
+        sliced = sum_for_host(in, out, r[0]);
+    }
     for (int i = 0; i < members; ++i) {
         r[0].device = copies[to_size(i)].device;
         if (sources.empty()) {
@@ -179,9 +190,11 @@ TESSERA_INLINE void update_group(const lowering_input& in, const network_places&
             r[0].from = {gathered[to_size(i)]};
         } else {
             r[0].slice = i;
+            r[0].from = sliced.empty() ? sources : std::vector<int>{sliced[to_size(i)]};
         }
-        in.staleness() > 0 ? sync.reduced.push_back(r) : update_from(in, sync, out, r, i);
+        in.staleness() > 0 ? put_off(in, sync, out, r) : update_from(in, sync, out, r, i);
     }
+    bring_up(in, sync, out);
 }
 
 TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_places& net, synchronization_places& sync,
@@ -228,11 +241,12 @@ TESSERA_INLINE void reduce_parameter(const lowering_input& in, const network_pla
                 sync.norms.push_back(norm);
             }
             count_moved(out, from, device, even_part(region.volume(), slices, slice).size());
-            sync.reduced.push_back({{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}});
+            reduced_slices one{{parameter, slice, slices, copies, device, -1, exchange::sliced, {sum}}};
             if (slices == 1) {
-                sync.reduced.back()[0].copies = {copies[to_size(i)]};
-                sync.reduced.back()[0].counted_elsewhere = overlapping;
+                one[0].copies = {copies[to_size(i)]};
+                one[0].counted_elsewhere = overlapping;
             }
+            put_off(in, sync, out, std::move(one));
         }
         counted.push_back(region);
     }
@@ -263,6 +277,7 @@ TESSERA_INLINE void take_norms(const lowering_input& in, synchronization_places&
         for (const piece& c : r.copies) {
             weights = c.device == r.device ? c.tile : weights;
         }
+        weights = r.on_host >= 0 ? r.on_host : weights;
         t.reads.push_back(weights);
         t.reads.insert(t.reads.end(), r.from.begin(), r.from.end());
         count_moved(out, {weights}, r.device, even_part(r.copies[0].region.volume(), r.slices, r.slice).size());
@@ -328,6 +343,7 @@ TESSERA_INLINE void update_layerwise(const lowering_input& in, const network_pla
     for (const reduced_slices& r : sync.reduced) {
         update_from(in, sync, out, r, number++);
     }
+    bring_up(in, sync, out);
     sync.reduced.clear();
     sync.layer_norms.clear();
 }
@@ -340,6 +356,7 @@ TESSERA_INLINE void update_clipped(const lowering_input& in, synchronization_pla
             update_from(in, sync, out, r, number++);
         }
     }
+    bring_up(in, sync, out);
 }
 
 } // namespace tessera::lowering

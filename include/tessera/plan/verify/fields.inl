@@ -14,10 +14,12 @@ TESSERA_INLINE bool verifier::fields() {
                         p_.states <= most_optimizer_states && p_.alignment >= arena_alignment &&
                         p_.arena_bytes.size() == to_size(p_.devices) &&
                         p_.persistent_bytes.size() == to_size(p_.devices) &&
-                        (p_.host_bytes.empty() || p_.host_bytes.size() == to_size(p_.devices)) && p_.loss_scale > 0 &&
-                        p_.average_every >= 0 && p_.compress.how <= compression::top_k && p_.staleness >= 0 &&
-                        p_.staleness < p_.steps_per_plan && p_.compress.block > 0 && p_.compress.keep_one_in > 0 &&
-                        !(p_.joint_statistics && p_.replica_statistics);
+                        (p_.host_bytes.empty() || p_.host_bytes.size() == to_size(p_.devices)) &&
+                        (p_.host_persistent_bytes.empty() ||
+                         (!p_.host_bytes.empty() && p_.host_persistent_bytes.size() == to_size(p_.devices))) &&
+                        p_.loss_scale > 0 && p_.average_every >= 0 && p_.compress.how <= compression::top_k &&
+                        p_.staleness >= 0 && p_.staleness < p_.steps_per_plan && p_.compress.block > 0 &&
+                        p_.compress.keep_one_in > 0 && !(p_.joint_statistics && p_.replica_statistics);
     const bool known = p_.kind == run_kind::training || p_.kind == run_kind::evaluation;
     const bool outside =
         p_.output_gradient < g_.tensor_count && (p_.output_gradient < 0 || g_.tensors[p_.output_gradient].producer < 0);
@@ -112,8 +114,13 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
     if ((x.kind == tile_kind::input) != (x.device == -1) || x.device < -1 || x.device >= p_.devices) {
         return "is on a device that does not exist";
     }
-    if (x.on_host && (x.kind != tile_kind::activation || x.alias >= 0 || p_.host_bytes.empty())) {
-        return "waits in the host's memory and is no activation of its own";
+    const bool lasts = x.kind == tile_kind::parameter || x.kind == tile_kind::optimizer_state;
+    const bool waits = x.kind == tile_kind::activation || x.kind == tile_kind::parameter_gradient || lasts;
+    if (x.on_host && (!waits || x.alias >= 0 || p_.host_bytes.empty())) {
+        return "waits in the host's memory and is no activation of its own, nor of an update that is made there";
+    }
+    if (x.on_host && lasts && p_.host_persistent_bytes.empty()) {
+        return "lasts in the host's memory, of which the plan has none";
     }
     if (x.alias < -1 || x.alias >= count || x.origin < -1 || x.origin >= count ||
         (x.origin >= 0 && p_.tiles[to_size(x.origin)].origin >= 0)) {
@@ -169,7 +176,7 @@ TESSERA_INLINE const char* verifier::problem_of_tile(int i) const {
     if (x.device >= 0 && x.alias < 0 && x.bytes < x.elements * bytes_of(x.type) * states) {
         return "has less memory than elements";
     }
-    if (x.kind == tile_kind::parameter && x.slices > 1) { // which are put together by their bytes
+    if (x.kind == tile_kind::parameter && x.slices > 1 && !x.on_host) { // which are put together by their bytes
         if (x.format != 0) {
             return "is a slice of a parameter in another format than plain";
         }
@@ -218,7 +225,15 @@ TESSERA_INLINE const char* verifier::problem_of_task(const task& t) const {
             t, [&](int k, const plan_field&) { waits = waits || (k >= 0 && p_.tiles[to_size(p_.root(k))].on_host); });
     }
     if (waits && !moves_to_host(t)) {
-        return "works on a tile in the host's memory, which only a copy of its device brings in or out";
+        const bool steps = t.kind() == task_kind::reduce || t.kind() == task_kind::norm ||
+                           t.kind() == task_kind::update || t.kind() == task_kind::average;
+        if (!steps) {
+            return "works on a tile in the host's memory, which only a copy of its device brings in or out";
+        }
+        if (!steps_on_host(t)) {
+            return "steps with a state in the host's memory, to which not all that it works with is brought down, or "
+                   "from which it is not brought up by itself";
+        }
     }
     if (!says_its_own(t)) {
         return "says something that a task of its kind has no use for";
@@ -237,6 +252,43 @@ TESSERA_INLINE bool verifier::moves_to_host(const task& t) const {
     return s.overwrite && from.device == t.device && to.device == t.device && from.region == to.region &&
            s.region == to.region && from.summand == to.summand &&
            p_.tiles[to_size(p_.root(s.source))].on_host != to.on_host;
+}
+
+/// Of an update on the host: it brings gradients of its device down there, takes norms or steps with what is there alone
+/// (and with norms, which are a number or two), or brings the new parameter up.
+TESSERA_INLINE bool verifier::steps_on_host(const task& t) const {
+    const auto all = [&](const std::vector<int>& tiles, bool on_host) {
+        return std::all_of(tiles.begin(), tiles.end(), [&](int k) {
+            const tile& x = p_.tiles[to_size(k)];
+            return x.kind == tile_kind::scalar
+                       ? !x.on_host
+                       : p_.tiles[to_size(p_.root(k))].on_host == on_host && (!on_host || x.device == t.device);
+        });
+    };
+    const auto is_of = [&](tile_kind kind) {
+        return std::all_of(t.writes.begin(), t.writes.end(), [&](int k) { return p_.tiles[to_size(k)].kind == kind; });
+    };
+    if (t.kind() == task_kind::reduce) { // what several devices have has been summed on one
+        const bool near =
+            std::all_of(t.reads.begin(), t.reads.end(), [&](int k) { return p_.tiles[to_size(k)].device == t.device; });
+        return near && all(t.reads, false) && all(t.writes, true) && is_of(tile_kind::parameter_gradient);
+    }
+    if (t.kind() == task_kind::average) {
+        return brings_up(t) && all(t.reads, true) && all(t.writes, false);
+    }
+    bool states = true;
+    const auto look = [&](int state) { states = states && (state < 0 || p_.tiles[to_size(state)].on_host); };
+    look(t.params().state);
+    for (const task_parameter& x : t.params().parts) {
+        look(x.state);
+    }
+    return states && all(t.reads, true) &&
+           (t.kind() == task_kind::norm ? is_of(tile_kind::scalar) : all(t.writes, true));
+}
+
+/// A task that writes a slice of the host's copy of a parameter to the copies of the devices.
+TESSERA_INLINE bool verifier::brings_up(const task& t) const {
+    return t.kind() == task_kind::average && t.reads.size() == 1 && p_.tiles[to_size(t.reads[0])].on_host;
 }
 
 /// A field that only others of the kinds that share its list have is as it is by itself: a backend or a check that

@@ -171,7 +171,8 @@ TESSERA_INLINE bool verifier::updates() {
         }
         if (!good) {
             return refuse(nullptr, "a copy of the parameter " + parameter_path_of(g_, x.tensor) + " on device " +
-                                       std::to_string(x.device) + " is not updated exactly once");
+                                       std::to_string(x.device) + (x.on_host ? "'s host" : "") +
+                                       " is not updated exactly once");
         }
     }
     return true;
@@ -189,7 +190,8 @@ TESSERA_INLINE bool verifier::updates_of(std::size_t tile, copy_updates& of) {
         if (w.step < 0 || w.step >= p_.steps_per_plan) {
             return refuse(&w, "there is no such step");
         }
-        (w.kind() == task_kind::average ? of.averaged : of.written)[to_size(w.step)].push_back(a.elements);
+        (w.kind() == task_kind::average && !brings_up(w) ? of.averaged : of.written)[to_size(w.step)].push_back(
+            a.elements);
         of.differs = of.differs || w.params().scale != 1;
         for (const auto& [reader, b] : history_[tile]) {
             if (!intersect(a.elements, b.elements).empty() &&
@@ -210,7 +212,11 @@ TESSERA_INLINE bool verifier::in_time(const task& w, const task& r, int writer, 
     if (r.kind() == task_kind::average && w.kind() != task_kind::average && r.step == w.step) {
         return !before(reader, writer) || refuse(&r, "copies of a parameter are averaged before all are updated");
     }
-    const int late = w.kind() == task_kind::update ? p_.staleness : 0;
+    if (brings_up(r) && w.kind() == task_kind::update) {
+        return !(r.step >= w.step ? before(reader, writer) : before(writer, reader)) ||
+               refuse(&r, "a parameter is brought up before the host has updated it, or when it has done so again");
+    }
+    const int late = w.kind() == task_kind::update || brings_up(w) ? p_.staleness : 0;
     if (r.step <= w.step + late && before(writer, reader)) {
         return refuse(&r, "a task reads a parameter that is updated already");
     }

@@ -62,7 +62,8 @@ TESSERA_INLINE bool verifier::structure() {
         for (int k : t.writes) {
             const bool shares = t.kind() == task_kind::update || t.kind() == task_kind::average ||
                                 (t.kind() == task_kind::reduce && t.params().message >= 0);
-            const bool pushes = shares && (t.params().slices > 1 || t.params().method == exchange::server);
+            const bool pushes =
+                (shares && (t.params().slices > 1 || t.params().method == exchange::server)) || brings_up(t);
             if (p_.tiles[to_size(k)].device != t.device && !pushes) {
                 return refuse(&t, "a task writes to another device's memory");
             }
@@ -133,6 +134,18 @@ TESSERA_INLINE bool verifier::gather_is_complete(const task& t) {
 
 /// An average reads and writes all copies of one region of its parameter.
 TESSERA_INLINE bool verifier::average_is_complete(const task& t) {
+    if (brings_up(t)) { // whether every copy is written once is looked at with all updates
+        const tile& from = p_.tiles[to_size(t.reads[0])];
+        bool right = !t.writes.empty() && from.slice == t.params().slice && from.slices == t.params().slices;
+        for (const int w : t.writes) {
+            const tile& x = p_.tiles[to_size(w)];
+            right = right && x.kind == tile_kind::parameter && x.tensor == from.tensor && x.region == from.region &&
+                    x.format == from.format && slice_of(x, t).size() == from.elements &&
+                    (x.slices == 1 || (x.slice == from.slice && x.slices == from.slices)) &&
+                    std::count(t.writes.begin(), t.writes.end(), w) == 1;
+        }
+        return right || refuse(&t, "a task brings up to a copy of a parameter what is not its own");
+    }
     std::vector<int> copies;
     for (std::size_t i = 0; i < p_.tiles.size() && !t.reads.empty(); ++i) {
         const tile& x = p_.tiles[i];

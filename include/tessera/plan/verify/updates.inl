@@ -119,9 +119,10 @@ TESSERA_INLINE bool verifier::exchange_is_sound(const task& whole, const task& t
     }
     const tile& s = p_.tiles[to_size(t.params().state)];
     states[to_size(t.params().state)] = 1;
-    return (s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter && s.device == t.device &&
-            s.region == first.region && s.slice == t.params().slice && s.slices == t.params().slices && s.alias < 0 &&
-            s.elements == slice_of(first, t).size() && s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
+    return (s.on_host == first.on_host && s.kind == tile_kind::optimizer_state && s.tensor == t.params().parameter &&
+            s.device == t.device && s.region == first.region && s.slice == t.params().slice &&
+            s.slices == t.params().slices && s.alias < 0 && s.elements == slice_of(first, t).size() &&
+            s.bytes == s.elements * bytes_of(element::f32) * p_.states) ||
            refuse(&whole, "an update has the optimizer's state of another parameter, or of another slice");
 }
 
@@ -136,8 +137,9 @@ TESSERA_INLINE bool verifier::norm_is_sound(const task& whole, const task& t) {
     const tile& to = p_.tiles[to_size(t.writes[0])];
     const tile& weights = p_.tiles[to_size(t.reads[0])];
     bool right = to.tensor == t.params().parameter && to.device == t.device && to.step == t.step && to.origin < 0 &&
-                 weights.kind == tile_kind::parameter && weights.tensor == t.params().parameter &&
-                 weights.device == t.device && t.params().message < 0;
+                 weights.kind == tile_kind::parameter &&
+                 (t.params().state < 0 || weights.on_host == p_.tiles[to_size(t.params().state)].on_host) &&
+                 weights.tensor == t.params().parameter && weights.device == t.device && t.params().message < 0;
     std::size_t gradients = 0;
     for (std::size_t i = 1; i < t.reads.size(); ++i) {
         const tile& x = p_.tiles[to_size(t.reads[i])];
@@ -328,7 +330,7 @@ TESSERA_INLINE bool verifier::copies_are_one_parameters(const task& t) {
         }
     }
     if (t.kind() == task_kind::average) {
-        return (p_.average_every > 0 && (t.step + 1) % p_.average_every == 0) ||
+        return brings_up(t) || (p_.average_every > 0 && (t.step + 1) % p_.average_every == 0) ||
                refuse(&t, "copies of a parameter are averaged in a step that is not for it");
     }
     const tile& to = p_.tiles[to_size(t.writes[0])];

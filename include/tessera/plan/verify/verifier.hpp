@@ -59,6 +59,8 @@ private:
     const char* problem_of_tile(int i) const;
     const char* problem_of_task(const task& t) const;
     bool moves_to_host(const task& t) const;
+    bool steps_on_host(const task& t) const;
+    bool brings_up(const task& t) const;
     static bool says_its_own(const task& t);
     bool scratch_is_one(const task& t) const;
 

@@ -36,6 +36,9 @@ TESSERA_INLINE std::string unpriced(const graph_view& g, const strategy& s, int 
     if (!s.sync.is_usual() || s.steps_per_plan > 1) {
         return "the additive model knows no policy of synchronization but that of every gradient by itself";
     }
+    if (s.state_on_host) {
+        return "the additive model knows no state of the optimizer on the host";
+    }
     if (s.parameters_on >= 0) {
         return "the additive model knows no parameters that one device keeps for all";
     }

@@ -34,13 +34,18 @@ TESSERA_INLINE std::vector<int> outputs_to_offload(const graph_view& g, const st
     return all;
 }
 
-TESSERA_INLINE offload_found offload_within(const graph_view& g, const cluster& on, const strategy& s,
-                                            const offload_options& o) {
-    const std::vector<int> candidates = outputs_to_offload(g, s);
+} // namespace tessera::search
+
+namespace tessera::search::detail {
+
+/// As few outputs as make a strategy fit.
+TESSERA_INLINE offload_found fewest_outputs(const graph_view& g, const cluster& on, const strategy& s,
+                                            const offload_options& o, const std::vector<int>& candidates) {
     int simulated = 0;
     const auto with = [&](std::size_t count) {
         offload_found x;
         x.best = s;
+        x.state = s.state_on_host;
         for (std::size_t i = 0; i < count; ++i) {
             x.best.ops[to_size(candidates[i])].offload = true;
         }
@@ -55,7 +60,7 @@ TESSERA_INLINE offload_found offload_within(const graph_view& g, const cluster& 
         return x;
     };
     offload_found best = with(0);
-    if (!best.fits) {
+    if (!best.fits && !candidates.empty()) {
         std::size_t low = 0; // does not fit
         std::size_t high = candidates.size();
         best = with(high);
@@ -71,6 +76,29 @@ TESSERA_INLINE offload_found offload_within(const graph_view& g, const cluster& 
         }
     }
     best.simulated = simulated;
+    return best;
+}
+
+} // namespace tessera::search::detail
+
+namespace tessera::search {
+
+TESSERA_INLINE offload_found offload_within(const graph_view& g, const cluster& on, const strategy& s,
+                                            const offload_options& o) {
+    const std::vector<int> outputs = o.what == offload_of::optimizer ? std::vector<int>() : outputs_to_offload(g, s);
+    offload_found best = detail::fewest_outputs(g, on, s, o, outputs);
+    const bool may =
+        o.what == offload_of::optimizer || (o.what == offload_of::both && o.lowering.update.state_count() > 0);
+    const bool wanted = !best.fits || best.operators > 0; // else there is nothing to gain
+    if (may && wanted && !s.state_on_host) {
+        strategy there = s;
+        there.state_on_host = true;
+        offload_found x = detail::fewest_outputs(g, on, there, o, outputs);
+        x.simulated += best.simulated;
+        const bool better = x.fits != best.fits ? x.fits : x.fits ? x.step < best.step : x.bytes < best.bytes;
+        best.simulated = x.simulated;
+        best = better ? x : best;
+    }
     return best;
 }
 

@@ -38,7 +38,8 @@ TESSERA_INLINE bool lowers_in_fragments(const strategy& s) {
     for (const configuration& c : s.ops) {
         staged = staged || c.stage != 0 || c.recompute || c.offload || c.ring;
     }
-    return !staged && s.parameters_on < 0 && !s.overlap && !s.sums_first && s.sync.is_usual() && s.steps_per_plan == 1;
+    return !staged && s.parameters_on < 0 && !s.overlap && !s.sums_first && !s.state_on_host && s.sync.is_usual() &&
+           s.steps_per_plan == 1;
 }
 
 TESSERA_INLINE const strategy& require_fragments(const strategy& s, const lower_options& o) {

@@ -38,6 +38,9 @@ TESSERA_INLINE void compose_by_kind(composer& to, int i, const graph_view& g, co
     case task_kind::gather:
         return compose_gather(to, where, work, i);
     case task_kind::average:
+        if (to.tile_at(to.what().reads[0]).on_host) {
+            return compose_bringing_up(to, where, work, i);
+        }
         throw error(
             "tessera: the CUDA backend does not average parameters; sum gradients instead (another synchronization "
             "policy)");

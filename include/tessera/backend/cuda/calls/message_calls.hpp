@@ -57,6 +57,14 @@ int blocks_of_squares(index_t elements);
 /// The squares of a sum's slice, without those that another task counts.
 void compose_squares(composer& to, const task& t, memory_use sum);
 
+/// The sum of a slice's gradient, of one device, to the host's memory.
+void bring_down(composer& to, const std::vector<memory_use>& sources, memory_use target);
+
+/// Slices that updates on the host have made: each comes up to the task's own GPU, from there to the other copies as
+/// those of an update do. (The update itself is the kernel of every update, which reads and writes the host's pinned
+/// memory over the link: slower than the host's processor, and the same numbers.)
+void compose_bringing_up(composer& to, const gpu_ranks& where, const shared_work& work, int number);
+
 /// Sums slices into all targets, and their squares, if they are wanted.
 void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number);
 

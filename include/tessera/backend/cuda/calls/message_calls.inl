@@ -293,6 +293,35 @@ TESSERA_INLINE void compose_squares(composer& to, const task& t, memory_use sum)
     to.add(std::move(last), {composer::as_read(partial), norm});
 }
 
+TESSERA_INLINE void bring_down(composer& to, const std::vector<memory_use>& sources, memory_use target) {
+    memory_use sum = composer::as_read(sources[0]);
+    if (sources.size() > 1) {
+        sum = to.take(target.bytes);
+        const kernels::sum_numbers n{.count = target.bytes / 4, .sources = static_cast<index_t>(sources.size())};
+        kernel_launch add = composer::make(kernels::sum_slices, 1, kernel_numbers(n));
+        add.blocks = composer::blocks_for(n.count);
+        std::vector<memory_use> memory{sum};
+        for (memory_use m : sources) {
+            memory.push_back(composer::as_read(m));
+        }
+        to.add(std::move(add), std::move(memory));
+    }
+    to.add(memory_copy{memory_copy::way::to_host}, {composer::as_read(sum), target});
+}
+
+TESSERA_INLINE void compose_bringing_up(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
+    for (const task& t : parts_with_elements(to)) {
+        const std::vector<memory_use> near = near_targets(to, where, t);
+        to.add(memory_copy{memory_copy::way::from_host}, {to.read(t.reads[0]), near[0]});
+        for (std::size_t i = 1; i < near.size(); ++i) {
+            to.add(memory_copy{}, {composer::as_read(near[0]), near[i]});
+        }
+    }
+    if (work.ends_with(number)) {
+        add_shares(to, where, work);
+    }
+}
+
 TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, const shared_work& work, int number) {
     if (work.starts_with(number)) {
         add_sums(to, where, work);
@@ -313,6 +342,10 @@ TESSERA_INLINE void compose_reduction(composer& to, const gpu_ranks& where, cons
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const task& t = parts[p];
         const std::vector<memory_use> near = near_targets(to, where, t);
+        if (to.tile_at(t.writes[0]).on_host) {
+            bring_down(to, summands[p], near[0]);
+            continue;
+        }
         if (work.sums != crossing::all_reduce) {
             const std::vector<memory_use>& sources = summands[p];
             const kernels::sum_numbers n{.count = near[0].bytes / 4, .sources = static_cast<index_t>(sources.size())};

@@ -146,7 +146,7 @@ TESSERA_INLINE std::string to_text(const call_list& l, const plan& p, const grap
     text += " | " + function_of(c) + " " + std::visit(detail::size_text(), c.body);
     for (const memory_use& m : c.memory) {
         const tile& x = p.tiles[to_size(p.root(m.tile))];
-        const char* const arenas[arenas_of_device] = {":a", ":p", ":h"};
+        const char* const arenas[arenas_of_device] = {":a", ":p", ":h", ":s"};
         text += std::string(m.write ? " >" : " <") + std::to_string(x.device) + arenas[static_cast<int>(arena_of(x))] +
                 std::to_string(x.offset + m.offset) + "+" + std::to_string(m.bytes);
     }

@@ -183,7 +183,8 @@ TESSERA_INLINE std::vector<shared_work> find_shared_work(const plan& p, const st
             continue;
         }
         const task_kind k = p.tasks[i].kind();
-        const bool of_parameters = k == task_kind::update || k == task_kind::reduce || k == task_kind::gather;
+        const bool of_parameters = k == task_kind::update || k == task_kind::reduce || k == task_kind::gather ||
+                                   (k == task_kind::average && p.tiles[to_size(p.tasks[i].reads[0])].on_host);
         const shared_work w = k == task_kind::copy ? find_shared_sum(p, static_cast<int>(i), gpus)
                               : of_parameters      ? work_finder(p, gpus).find(static_cast<int>(i))
                                                    : shared_work{};

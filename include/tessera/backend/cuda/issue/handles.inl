@@ -53,7 +53,7 @@ TESSERA_INLINE pinned_pointer make_pinned_memory(index_t bytes) {
 }
 
 TESSERA_INLINE void copy_to_gpu(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
