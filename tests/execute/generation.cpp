@@ -12,6 +12,8 @@
 #include "tessera/op/rotary.hpp"
 #include "tessera/part/attention.hpp"
 #include "tessera/part/gated.hpp"
+#include "tessera/part/gru.hpp"
+#include "tessera/part/lstm.hpp"
 #include "tessera/part/one_dimension.hpp"
 #include "tessera/part/residual.hpp"
 #ifdef TESSERA_TEST_HOST
@@ -301,6 +303,10 @@ struct ramp : ts::operation<ramp> {
 };
 struct own_weights : ts::softmax<ts::causal> {}; // scores are a tensor then
 struct along : ts::conv1d<16, ts::window<3>, ts::padding<1>> {};
+struct lstm_input : ts::linear<64> {};
+struct lstm_state : ts::linear<64> {};
+struct gru_input : ts::linear<48> {};
+struct gru_state : ts::linear<48> {};
 
 } // namespace
 
@@ -391,4 +397,9 @@ TEST_CASE("networks from which nothing can be generated are refused, naming the 
     using tabled = ts::self_attention<heads, query, key, value, merge,
                                       ts::attention<ts::heads<heads>, ts::causal, ts::position_buckets<8, 16>>>;
     refuse<sequential<tokens, words, tabled, logits, ts::cross_entropy>>("attention");
+    // A state, which is not kept: a step reads a position of its own.
+    using by_state = ts::lstm<longest, ts::lstm_cell<16, lstm_input, lstm_state>>;
+    refuse<sequential<tokens, words, by_state, logits, ts::cross_entropy>>("step");
+    using by_gates = ts::gru<longest, ts::gru_cell<16, gru_input, gru_state>>;
+    refuse<sequential<tokens, words, by_gates, logits, ts::cross_entropy>>("step");
 }
