@@ -37,6 +37,7 @@ benchmarks=(
   "communication beside computation|\$build/benchmarks/dispatch/overlap"
   "pipelines: arenas predicted and written|\$build/benchmarks/schedules/memory"
   "pipelines: steps predicted and measured|\$build/benchmarks/schedules/step_times"
+  "recomputation: steps and arenas predicted and measured|OMP_NUM_THREADS=1 \$build/benchmarks/schedules/recompute"
   "P3 and other policies over slow links|\$build/benchmarks/schedules/slow_links 2 3 4"
   "U-Net under every schedule|\$build/benchmarks/schedules/unet measured 128"
   "all-reduce against MPI|OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec -n 2 --oversubscribe --bind-to none \$build/benchmarks/collective/allreduce"

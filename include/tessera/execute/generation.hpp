@@ -5,6 +5,7 @@
 #include "tessera/base/begin_header.inl"
 
 #include "tessera/execute/generation_options.hpp"
+#include "tessera/execute/ranks/own_memory.hpp"
 #include "tessera/execute/session.hpp"
 #include "tessera/plan/lower/lower.hpp"
 #include "tessera/strategy/decoding_strategy.hpp"
@@ -24,12 +25,20 @@ void require_prompts(std::span<const token_list> prompts, const generation_optio
 /// Throws it for a cache that cannot be.
 void require(const generator_options& options, index_t room);
 
+/// Before tokens go through a network: all processes of a group (null: there is none) call it, and throw group_error
+/// where they have other tokens, lengths, options or sizes of pieces.
+void compare_tokens(process_group* group, std::span<const token_list> tokens, std::span<const index_t> lengths,
+                    const generation_options& options, index_t piece);
+
 } // namespace detail
 
 /// Continues sequences with a network. It has copies of the network's parameters, and of every attention the keys and
 /// values of `max_length` positions of as many sequences as a batch has samples, in shards as the strategy has the
 /// attention's (strategy/decoding_strategy.hpp): they are written in place, and nothing but tokens and logits comes and
 /// goes from run to run.
+///
+/// Over ranks all processes make it and call it alike. Each reads all logits and chooses the tokens by itself: logits
+/// are the same bits in all of them, and draw_of() is a function of seed, sequence and place, so that no token is sent.
 template <Backend B>
 class generation_session {
 public:
@@ -40,7 +49,7 @@ public:
         : whole_(with_batch(g, samples)), tensor_(tensor), strategy_(s), samples_(samples),
           room_(size.max_length > 0 ? size.max_length : positions_of(whole_.view(), tensor)),
           piece_(size.piece < room_ ? size.piece : room_), devices_(devices), options_(for_predictions(options)),
-          backend_(backend), threads_(threads), one_(network_of(1, size)),
+          backend_(backend), threads_(threads), memory_(backend, threads.group()), one_(network_of(1, size)),
           how_(strategy_for(one_, whole_.view(), s, devices)),
           kept_(one_.network.view(), how_, devices, optimizer(sgd{}), options_, backend, threads) {}
     generation_session(const generation_session&) = delete;
@@ -53,6 +62,7 @@ public:
                         std::to_string(parameters()));
         }
         kept_.set_parameter(p, values);
+        running_ = nullptr;
     }
     int parameters() const { return one_.kept_from; }
     index_t samples() const { return samples_; }
@@ -66,6 +76,8 @@ public:
     /// differ in length; more than a batch has samples go through one batch after the other. Throws tessera::error for
     /// an empty prompt, one that with the new tokens is longer than max_length, and tokens that are none.
     std::vector<token_list> generate(std::span<const token_list> prompts, const generation_options& options) {
+        const device_turn turn(threads_);
+        detail::compare_tokens(threads_.group(), prompts, {}, options, piece_);
         detail::require_prompts(prompts, options, room_, tokens());
         std::vector<token_list> all(prompts.size());
         for (std::size_t begin = 0; begin < prompts.size(); begin += to_size(samples_)) {
@@ -78,6 +90,8 @@ public:
     /// The logits [V] at every position of some sequences, of which `lengths` positions each are kept already, and then
     /// those of the tokens handed in: for those who choose tokens themselves.
     std::vector<std::vector<float>> feed(std::span<const token_list> tokens, std::span<const index_t> lengths) {
+        const device_turn turn(threads_);
+        detail::compare_tokens(threads_.group(), tokens, lengths, {}, piece_);
         std::vector<std::vector<float>> all(tokens.size());
         feed(tokens, lengths, [&](std::size_t n, index_t, std::span<const float> logits) {
             all[n].insert(all[n].end(), logits.begin(), logits.end());
@@ -90,6 +104,7 @@ private:
         index_t positions;
         decoding_network network;
         fused_network planned;
+        owned<shared_arenas> arenas;
         executor<B> runner;
     };
 
@@ -100,10 +115,6 @@ private:
     }
     decoding_network network_of(index_t positions, const generator_options& size) const {
         detail::require(size, room_);
-        if (threads_.group() != nullptr) {
-            throw error("tessera: sequences are generated in one process, and these devices are those of a group; "
-                        "make a generator with devices of its own");
-        }
         return decoding_of(whole_.view(), tensor_, samples_, positions, room_);
     }
     index_t tokens() const {
@@ -135,12 +146,17 @@ private:
         o.stored = &stored;
         const graph_view g = planned.network.view();
         plan p = lower(g, planned.how.view(), devices_, o);
+        agree_over(backend_, threads_.group());
         backend_.bind(p, g, &kept_.stored());
         const optimizer none = sgd{};
         tessera::finish(g, p, options_.device_memory, &none);
-        runs_.push_back(
-            owned<prepared_run>(new prepared_run{positions, std::move(network), std::move(planned),
-                                                 executor<B>(backend_, threads_, g, std::move(p), kept_.stored())}));
+        owned<shared_arenas> arenas(new shared_arenas(memory_.source()));
+        require_room(backend_, arenas->missing(p.arena_bytes));
+        arenas->grow(working_arenas(p));
+        const shared_arenas& own = *arenas;
+        runs_.push_back(owned<prepared_run>(
+            new prepared_run{positions, std::move(network), std::move(planned), std::move(arenas),
+                             executor<B>(backend_, threads_, g, std::move(p), kept_.stored(), own)}));
         return *runs_.back();
     }
 
@@ -161,14 +177,29 @@ private:
             }
             pointers[number_of(r.network.places)] = places.data();
         }
-        const device_turn turn(threads_);
+        if (running_ != &r) {
+            r.runner.share_parameters();
+            running_ = &r;
+        }
         r.runner.run_alone(pointers.data(), options_.seed);
         const int t = r.planned.tensors[to_size(r.network.output)];
         const shape& extents = r.planned.network.tensors[to_size(t)].extents;
         logits_.assign(to_size(extents.volume()), 0.0F);
-        sum_.add(backend_, r.runner.bound(), r.runner.memory(), r.runner.bound().results, t, 0, whole(extents),
-                 logits_);
+        const plan& p = r.runner.bound();
+        sum_.add(backend_, p, r.runner.memory(), p.results, t, 0, whole(extents), logits_,
+                 [&](const std::vector<int>& tiles) { bring(r, tiles); });
         return logits_;
+    }
+    /// Of a group whose processes do not see each other's memory: tiles to where this one reads them.
+    void bring(const prepared_run& r, const std::vector<int>& tiles) {
+        const plan& p = r.runner.bound();
+        held_.clear();
+        for (std::size_t i = 0; i < tiles.size() && RunsOverGroups<B>; ++i) {
+            const int root = p.root(tiles[i]);
+            const tile& t = p.tiles[to_size(root)];
+            held_.push_back({t.device, r.runner.memory()[root], t.elements * bytes_of(t.type)});
+        }
+        memory_.bring(held_);
     }
 
     /// Tokens in pieces; calls take(sample, which of its tokens, logits) for each.
@@ -241,11 +272,14 @@ private:
     session_options options_;
     B& backend_;
     workers& threads_;
+    detail::memory_of_group<B> memory_;
     decoding_network one_;
     strategy how_;
     session<B> kept_;                       ///< the parameters, and what is kept
     std::vector<owned<prepared_run>> runs_; ///< by how many positions are new
+    const prepared_run* running_ = nullptr; ///< the last that has run, with the parameters as they are
     detail::piece_sum sum_;
+    std::vector<detail::resident_bytes> held_; ///< that it reads
     std::vector<float> logits_;
 };
 

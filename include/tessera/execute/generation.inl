@@ -5,6 +5,8 @@
 
 #include "tessera/execute/generation.hpp"
 
+#include "tessera/execute/ranks/hash_of_bytes.hpp"
+
 namespace tessera::detail {
 
 TESSERA_INLINE void require(const generator_options& options, index_t room) {
@@ -44,6 +46,58 @@ TESSERA_INLINE void require_prompts(std::span<const token_list> prompts, const g
             }
         }
     }
+}
+
+/// What goes through a network, for processes to compare.
+struct tokens_identity {
+    std::uint64_t tokens = 0; ///< hash of all, and of how many each sequence has
+    std::uint64_t lengths = 0;
+    index_t sequences = 0;
+    index_t new_tokens = 0;
+    std::int32_t stop_token = -1;
+    double temperature = 0;
+    index_t top_k = 0;
+    double top_p = 1;
+    std::uint64_t seed = 1;
+    index_t piece = 0;
+
+    template <class See>
+    static constexpr void each_field(See&& see) {
+        using s = tokens_identity;
+        see("sequences", &s::sequences, {});
+        see("tokens", &s::tokens, {});
+        see("lengths", &s::lengths, {});
+        see("new_tokens", &s::new_tokens, {});
+        see("stop_token", &s::stop_token, {});
+        see("temperature", &s::temperature, {});
+        see("top_k", &s::top_k, {});
+        see("top_p", &s::top_p, {});
+        see("seed", &s::seed, {});
+        see("piece", &s::piece, {});
+    }
+};
+
+TESSERA_INLINE void compare_tokens(process_group* group, std::span<const token_list> tokens,
+                                   std::span<const index_t> lengths, const generation_options& options, index_t piece) {
+    if (group == nullptr) {
+        return;
+    }
+    tokens_identity x;
+    for (const token_list& t : tokens) {
+        x.tokens = op::mix(x.tokens ^ hash_of_bytes(t.data(), t.size() * sizeof(std::int32_t)) ^ t.size());
+    }
+    x.lengths = hash_of_bytes(lengths.data(), lengths.size_bytes());
+    x.sequences = static_cast<index_t>(tokens.size());
+    x.new_tokens = options.new_tokens;
+    x.stop_token = options.stop_token;
+    x.temperature = options.how.temperature;
+    x.top_k = options.how.top_k;
+    x.top_p = options.how.top_p;
+    x.seed = options.how.seed;
+    x.piece = piece;
+    field_lines lines;
+    lines.add("generation", x);
+    group->compare(barrier_point::begin_run, lines.hash(), [&] { return lines.text(); });
 }
 
 } // namespace tessera::detail

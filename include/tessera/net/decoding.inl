@@ -42,7 +42,8 @@ TESSERA_INLINE decoding_network decoding_of(const graph_view& g, int tensor, ind
                         " positions at a time");
         }
         o.number = from;
-        o.output = add_tensor(made.output, element::f32, static_cast<int>(to.ops.size()), {});
+        const element type = o.attributes.math == precision::bf16 ? g.output_of(from).type : element::f32;
+        o.output = add_tensor(made.output, type, static_cast<int>(to.ops.size()), {});
         to.ops.push_back(o);
         n.ops.push_back(from);
         return o.output;
@@ -57,12 +58,6 @@ TESSERA_INLINE decoding_network decoding_of(const graph_view& g, int tensor, ind
     }
     const problem p = walk.over(room, [&](int op, const piecewise_use& how, bool is_placed) {
         op_node o = g.ops[op];
-        if (halves_activations(o.attributes.math)) {
-            throw error(std::string("tessera: sequences are generated in fp32 and tf32, and the network is of ") +
-                        to_text(o.attributes.math) +
-                        "; train one of the same parameters without it, for which a checkpoint does, and generate from "
-                        "that");
-        }
         for (int& t : o.inputs) {
             t = now[to_size(t)];
         }

@@ -101,7 +101,8 @@ inline constexpr op_record embedding_record{
     .index_bound = [](const op_attributes& a, const shape*, int) { return a.as<embedding_attributes>().vocabulary; },
     .own = list_of<embedding_attributes>(),
 };
-/// Piece by piece it is a look-up of positions, whose vectors are added.
+/// Piece by piece it is a look-up of positions, whose vectors are added. What is looked up is not rounded, as it is not
+/// where a position's vector is added at once.
 constexpr piecewise_use position_embedding_in_pieces(const op_attributes& a, const shape* x, index_t room) {
     const auto own = a.as<position_embedding_attributes>();
     const index_t rows = own.rows == 0 ? x[0][1] : own.rows;
@@ -113,7 +114,6 @@ constexpr piecewise_use position_embedding_in_pieces(const op_attributes& a, con
     u.attributes.math = a.math;
     u.looks_up = true;
     u.look_up = attributes_of(op_kind{&embedding_record}, embedding_attributes{rows, x[0][2]});
-    u.look_up.math = a.math;
     return u;
 }
 

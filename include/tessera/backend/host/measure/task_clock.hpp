@@ -23,6 +23,7 @@ struct plan_times {
 struct clock_options {
     int rounds = 9;             ///< in which every kind of task is run once; the lower quartile counts
     index_t memory = 512 << 20; ///< bytes of operands that are held at the same time
+    bool of_processor = false;  ///< seconds of the processor, not of the clock: on a machine that others use too
 };
 
 namespace detail {
@@ -126,7 +127,9 @@ private:
     /// long beside a task, so that the quartiles of a step's tasks add up to that of the step.
     static double typical(std::vector<double> x);
 
-    static double clock_overhead();
+    /// Seconds, of those that count.
+    double now() const;
+    double clock_overhead() const;
 
     /// Brings every operand to its level, nearest last, then runs the task, beside a device that streams through memory
     /// if `pressed`.
