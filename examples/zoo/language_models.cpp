@@ -17,6 +17,8 @@ std::span<const zoo_entry> zoo_language_models() {
          ts::describe_at_run_time<transformer_base<64>>},
         {"bert_large", "BERT-large (Devlin et al. 2019), 512 tokens", ts::describe_at_run_time<bert_large>},
         {"gpt2_124m", "GPT-2 (Radford et al. 2019), 1024 tokens", ts::describe_at_run_time<gpt2_124m>},
+        {"gpt2_124m_without_logits", "the same with a loss that keeps no logits",
+         ts::describe_at_run_time<gpt2_124m_without_logits>},
         {"gpt2_355m", "GPT-2 medium", ts::describe_at_run_time<gpt2_355m>},
         {"gpt2_774m", "GPT-2 large", ts::describe_at_run_time<gpt2_774m>},
         {"gpt2_1558m", "GPT-2 XL", ts::describe_at_run_time<gpt2_1558m>},

@@ -256,6 +256,11 @@ TEST_CASE("Whisper") {
     CHECK(multiply_adds(g.view()) == 2 * (layers + 4 * 2 * width * (sound * sound + seen + words * sound)));
 }
 
+TEST_CASE("GPT-2 without logits has the parameters of GPT-2") {
+    CHECK(parameters_of("gpt2_124m_without_logits") == parameters_of("gpt2_124m"));
+    CHECK(parameters_of("gpt2_124m") == 124439808);
+}
+
 TEST_CASE("T5") {
     // Counts of Google's weights, of which those of 1.1 are Flan-T5's as well.
     CHECK(parameters_of("t5_small") == 60506624);

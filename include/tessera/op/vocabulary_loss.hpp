@@ -53,7 +53,10 @@ constexpr description describe_vocabulary_loss(index_t words, const shape& x, bo
     w.index(weights, features, c);
     const int largest = of_rows(operand_kind::intermediate, 0);
     const int total = of_rows(operand_kind::intermediate, 1);
-    const int counted = counts_rows ? w.add_operand(operand_kind::intermediate, 2) : -1; // one number
+    const int counted = counts_rows ? w.add_operand(operand_kind::intermediate, 2) : -1;
+    if (counts_rows) {
+        w.index(counted, 1, affine{}); // one number
+    }
     const int output = of_rows(operand_kind::output, 0);
     for (const int o : {labels, largest, total, counted}) {
         if (o >= 0) {

@@ -79,7 +79,7 @@ constexpr operator_row vocabulary_loss_row(const op_record* of) {
             [](const compute_call& c, format_table& table, std::vector<candidate>& out) {
                 add_matrices(c, table, out);
                 out.back().scratch = vocabulary_sizes(c).scratch();
-                if (is_forward(c.what) && c.first_nest > 0) { // of maxima and sums, which no sample stands for
+                if (!is_forward(c.what) || c.first_nest > 0) { // of maxima and sums, which no sample stands for
                     out.back().engine = engine_kind::vectors;
                 }
             },
