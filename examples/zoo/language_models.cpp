@@ -3,6 +3,7 @@
 #include "examples/zoo/deepseek.hpp"
 #include "examples/zoo/experts.hpp"
 #include "examples/zoo/llama.hpp"
+#include "examples/zoo/t5.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/whisper.hpp"
 #include "examples/zoo/zoo.hpp"
@@ -16,6 +17,8 @@ std::span<const zoo_entry> zoo_language_models() {
          ts::describe_at_run_time<transformer_base<64>>},
         {"bert_large", "BERT-large (Devlin et al. 2019), 512 tokens", ts::describe_at_run_time<bert_large>},
         {"gpt2_124m", "GPT-2 (Radford et al. 2019), 1024 tokens", ts::describe_at_run_time<gpt2_124m>},
+        {"gpt2_124m_without_logits", "the same with a loss that keeps no logits",
+         ts::describe_at_run_time<gpt2_124m_without_logits>},
         {"gpt2_355m", "GPT-2 medium", ts::describe_at_run_time<gpt2_355m>},
         {"gpt2_774m", "GPT-2 large", ts::describe_at_run_time<gpt2_774m>},
         {"gpt2_1558m", "GPT-2 XL", ts::describe_at_run_time<gpt2_1558m>},
@@ -40,6 +43,11 @@ std::span<const zoo_entry> zoo_language_models() {
         {"whisper_tiny", "Whisper tiny (Radford et al. 2023), 3000 frames, 448 tokens",
          ts::describe_at_run_time<whisper_tiny>},
         {"whisper_base", "Whisper base", ts::describe_at_run_time<whisper_base>},
+        {"t5_small", "T5 small, 6 + 6 layers (Raffel et al. 2020), 512 tokens", ts::describe_at_run_time<t5_small>},
+        {"t5_base", "T5 base, 12 + 12 layers", ts::describe_at_run_time<t5_base>},
+        {"t5_v1_1_small", "T5 1.1 small, 8 + 8 layers, as Flan-T5 (Chung et al. 2022), 512 tokens",
+         ts::describe_at_run_time<t5_v1_1_small>},
+        {"t5_v1_1_base", "T5 1.1 base", ts::describe_at_run_time<t5_v1_1_base>},
         {"moe_8", "language model of 12 layers, 8 experts in every other", ts::describe_at_run_time<moe_8>},
         {"moe_2048", "language model of 36 layers with GShard's 2048 experts in every other",
          ts::describe_at_run_time<moe_2048>},

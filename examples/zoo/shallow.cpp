@@ -10,6 +10,7 @@
 #include "examples/zoo/padded.hpp"
 #include "examples/zoo/recurrent.hpp"
 #include "examples/zoo/residual.hpp"
+#include "examples/zoo/t5.hpp"
 #include "examples/zoo/transformers.hpp"
 #include "examples/zoo/unet.hpp"
 #include "examples/zoo/vision_transformer.hpp"
@@ -116,6 +117,10 @@ std::span<const zoo_entry> zoo_shallow() {
         {"gemma2_2b", "two narrow layers", ts::describe_at_run_time<gemma2_parts<narrow<1>, 4.9, 3>::network>},
         {"whisper_tiny", "1 + 1 layers, 14 frames",
          ts::describe_at_run_time<whisper_parts<1, 16, 2, 23, 14, 6, 5>::network>},
+        {"t5_small", "2 + 2 narrow layers",
+         ts::describe_at_run_time<t5_parts<t5_sizes<2, 12, 20, 3, 4, 30, 6, 8, 5>, 0.28867513459481287>::network>},
+        {"t5_v1_1_small", "1 + 1 narrow layers",
+         ts::describe_at_run_time<t5_parts<t5_sizes<1, 12, 20, 2, 4, 30, 6, 8, 5>, 0>::network>},
         {"deepseek_v3", "1 + 1 narrow layers", ts::describe_at_run_time<deepseek_parts<narrow_deepseek>::network>},
     };
     return all;

@@ -49,10 +49,15 @@ struct gpt_parts {
                                           typename layers::narrow, ts::dropout<10>>>;
     using network = ts::sequential<ts::tokens<Context>, words, places, ts::dropout<10>, ts::repeat<Layers, block>,
                                    last_norm, ts::tied<logits, words>, ts::cross_entropy>;
+    /// The same with the same parameters, and without logits in memory.
+    using network_without_logits =
+        ts::sequential<ts::tokens<Context>, words, places, ts::dropout<10>, ts::repeat<Layers, block>, last_norm,
+                       ts::tied<ts::vocabulary_loss<Vocabulary>, words>>;
 };
 template <int Layers, ts::index_t Width, int Heads, ts::index_t Context>
 struct gpt : gpt_parts<Layers, Width, Heads, Context>::network {};
 using gpt2_124m = gpt<12, 768, 12, 1024>;
+struct gpt2_124m_without_logits : gpt_parts<12, 768, 12, 1024>::network_without_logits {};
 using gpt2_355m = gpt<24, 1024, 16, 1024>;
 using gpt2_774m = gpt<36, 1280, 20, 1024>;
 using gpt2_1558m = gpt<48, 1600, 25, 1024>;

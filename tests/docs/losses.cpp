@@ -30,6 +30,12 @@ struct worst : ts::operation<worst> {
     }
 };
 
+namespace language_model {
+struct words : ts::embedding<100, 16> {};
+struct middle : ts::linear<16> {};
+struct network : ts::sequential<ts::tokens<6>, words, middle, ts::gelu, ts::tied<ts::vocabulary_loss<100>, words>> {};
+} // namespace language_model
+
 struct fc : ts::linear<2> {};
 template <class Loss>
 struct network : ts::sequential<ts::features<3>, fc, Loss> {};
@@ -70,4 +76,24 @@ TEST_CASE("losses of one's own train") {
     check<worst>([](const float* x, const float* target) {
         return std::pow(std::max(std::abs(difference(x[0], target[0])), std::abs(difference(x[1], target[1]))), 2);
     });
+}
+
+TEST_CASE("a language model without logits trains") {
+    using net = language_model::network;
+    const ts::graph g = ts::describe<net>(4);
+    ts::trainer<net, ts::reference::backend> trainer(ts::local_devices(2), ts::search::data_parallel(g.view(), 2), 4,
+                                                     ts::sgd{.learning_rate = 1.0F});
+    std::vector<std::int32_t> text;
+    std::vector<std::int32_t> next;
+    for (int i = 0; i < 24; ++i) {
+        text.push_back(i * 7 % 100);
+        next.push_back((i + 1) * 7 % 100);
+    }
+    const auto batch = ts::named_batch(ts::feed<ts::tokens<6>>(text), ts::feed<ts::labels>(next));
+    const double first = trainer.step(batch);
+    CHECK(first == doctest::Approx(std::log(100.0)).epsilon(0.1));
+    for (int i = 0; i < 100; ++i) {
+        trainer.step(batch);
+    }
+    CHECK(trainer.evaluate(batch).loss < 0.8 * first);
 }

@@ -97,6 +97,8 @@ const std::vector<layer_case>& cases() {
         of<ts::masked_cross_entropy<>>(),
         of<ts::class_weighted_cross_entropy<>>(),
         of<ts::row_weighted_cross_entropy<>>(),
+        of<ts::vocabulary_loss<3>>(R"({"out": 3})", "out"),
+        of<ts::masked_vocabulary_loss<3>>(R"({"out": 3})", "out"),
         of<ts::info_nce_loss<>>(),
         of<ts::contrastive_loss<>>(),
         of<ts::clip_loss<>>(),

@@ -255,3 +255,23 @@ TEST_CASE("Whisper") {
                            words * 51865 * width;
     CHECK(multiply_adds(g.view()) == 2 * (layers + 4 * 2 * width * (sound * sound + seen + words * sound)));
 }
+
+TEST_CASE("GPT-2 without logits has the parameters of GPT-2") {
+    CHECK(parameters_of("gpt2_124m_without_logits") == parameters_of("gpt2_124m"));
+    CHECK(parameters_of("gpt2_124m") == 124439808);
+}
+
+TEST_CASE("T5") {
+    // Counts of Google's weights, of which those of 1.1 are Flan-T5's as well.
+    CHECK(parameters_of("t5_small") == 60506624);
+    CHECK(parameters_of("t5_base") == 222903552);
+    CHECK(parameters_of("t5_v1_1_small") == 76961152);
+    CHECK(parameters_of("t5_v1_1_base") == 247577856);
+    // Source and target see themselves, and the target the source.
+    const ts::graph g = networks::describe("t5_small", 2);
+    const index_t width = 512;
+    const index_t tokens = 512;
+    const index_t seen = tokens * tokens + tokens * (tokens + 1) / 2 + tokens * tokens;
+    const index_t layer = tokens * (4 + 4 + 4 + 2 * 2 * 4) * width * width; // attention thrice, two networks
+    CHECK(multiply_adds(g.view()) == 2 * (6 * (layer + 2 * width * seen) + tokens * 32128 * width));
+}

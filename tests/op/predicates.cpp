@@ -278,6 +278,7 @@ const asked questions[] = {
     {"passes_gradient", [](const op_record& r, const description&) { return r.facts.passes_gradient; }},
     {"loss", [](const op_record& r, const description&) { return r.facts.loss; }},
     {"merges", [](const op_record& r, const description&) { return r.facts.merges; }},
+    {"joint_gradients", [](const op_record& r, const description&) { return r.facts.joint_gradients; }},
     {"linear", [](const op_record&, const description& d) { return d.linear; }},
     {"running state", [](const op_record&, const description& d) { return d.has_running_state(); }},
     {"has parameters", has_operand<operand_kind::parameter>},
@@ -334,7 +335,7 @@ TEST_CASE("what is true of a single operator of the library is true of others to
 
 TEST_CASE("no yes-or-no is forgotten here") {
     // A member more in one of these does not compile; then it is a question more above.
-    [[maybe_unused]] const auto [work, view, passes_gradient, loss, merges] = ts::op_facts{};
+    [[maybe_unused]] const auto [work, view, passes_gradient, loss, merges, joint] = ts::op_facts{};
     [[maybe_unused]] const auto [name, infer, describe, inputs, uses, facts, initial, anywhere, for_longest, pieces,
                                  momentum, integers, labels, divisor, ignored, row_weight, formula, generated, rows,
                                  own, only_planned, makes_probabilities, takes_logits] = op_record{};
@@ -343,8 +344,8 @@ TEST_CASE("no yes-or-no is forgotten here") {
     [[maybe_unused]] const auto [loops, reads, write, reduce, flops] = ts::nest{};
     [[maybe_unused]] const auto [said, its_loops, operands, nests, seen, linear] = description{};
     [[maybe_unused]] const auto [called, extent, whole] = ts::loop{};
-    CHECK(!(view || passes_gradient || loss || merges || makes_probabilities || takes_logits || additive || gathered ||
-            linear || whole || facts.view || said.view));
+    CHECK(!(view || passes_gradient || loss || merges || joint || makes_probabilities || takes_logits || additive ||
+            gathered || linear || whole || facts.view || said.view));
     CHECK(differentiable);
     const bool nothing = uses == nullptr && anywhere == nullptr && pieces == nullptr && momentum == nullptr &&
                          integers == nullptr && labels == nullptr && divisor == nullptr && ignored == nullptr &&

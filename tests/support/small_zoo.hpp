@@ -157,6 +157,8 @@ inline constexpr small_network small_networks[] = {
     {"gemma_2b", 1, 0, 3, 0.05F, false, false, 3},
     {"gemma2_2b", 1, 0, 3, 0.05F, false, false, 3},
     {"whisper_tiny", 1, 0, 3, 0.05F, false, false, 3},
+    {"t5_small", 1, 0, 3, 0.05F, false, false, 3},
+    {"t5_v1_1_small", 1, 0, 3, 0.05F, false, false, 3},
     {"deepseek_v3", 1, 0, 3, 0.05F, false, false, 3},
 };
 

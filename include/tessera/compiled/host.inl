@@ -53,6 +53,7 @@
 #include "tessera/backend/host/op/table.inl"
 #include "tessera/backend/host/op/transposed_convolution.inl"
 #include "tessera/backend/host/op/upsample.inl"
+#include "tessera/backend/host/op/vocabulary_loss.inl"
 #include "tessera/backend/host/plain_jobs.inl"
 #include "tessera/backend/host/reorder.inl"
 #include "tessera/backend/host/update_jobs.inl"

@@ -93,7 +93,7 @@ constexpr void fail_without(graph_builder& b, std::string_view name, int which) 
 /// A node by the key under which its parameters are shared or not.
 template <class Name, class... From>
 constexpr void append_node(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key,
-                           bool is_shared) {
+                           bool is_shared, type_key tied_to = 0) {
     if (b.refused) {
         return;
     }
@@ -110,7 +110,7 @@ constexpr void append_node(graph_builder& b, const op_attributes& a, const layer
         b.fail({rule::node_named_twice, 0, -1, 2, 1});
         return;
     }
-    const int out = b.add_op(a, name, key, is_shared, from, static_cast<int>(sizeof...(From)));
+    const int out = b.add_op(a, name, key, is_shared, from, static_cast<int>(sizeof...(From)), tied_to);
     b.add_tap(key_of<Name>, type_name<Name>(), out, rule::node_named_twice);
 }
 
@@ -148,6 +148,22 @@ struct node<Name, shared<L>, From...> {
         } else {
             detail::refuse_no_layer<L>(b);
         }
+    }
+    using reads = detail::names_read<From...>;
+};
+
+template <class Name, class L, class Source, class... From>
+struct node<Name, tied<L, Source>, From...> {
+    static_assert(sizeof...(From) >= 1, "tessera: a node names at least one input");
+    static_assert(Layer<L> && Layer<Source>, "tessera: tied<> takes two layers");
+    static constexpr int op_count = 1;
+    template <int>
+    static constexpr auto nth() {
+        return detail::identity<Name>{};
+    }
+    static constexpr void append_to(graph_builder& b) {
+        detail::append_node<Name, From...>(b, L::attributes, name_of_layer<Name>(), key_of<Name>, false,
+                                           key_of<Source>);
     }
     using reads = detail::names_read<From...>;
 };

@@ -43,13 +43,15 @@ struct identity {
 };
 
 /// A loss in a sequential network brings its labels along; a batch calls them `labels`.
-constexpr int append_loss(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key, int tensor) {
+/// `tied_to`: whose parameters it has; 0: its own.
+constexpr int append_loss(graph_builder& b, const op_attributes& a, const layer_name& name, type_key key, int tensor,
+                          type_key tied_to = 0) {
     const label_tensor expected = labels_of(a, b.tensors[tensor].extents);
     const int both[2] = {tensor, b.add_input(expected.extents, expected.type, "labels")};
     if (b.find_tap(key_of<labels>) < 0) {
         b.add_tap(key_of<labels>, "labels", both[1], rule::tap_saved_twice);
     }
-    return b.add_op(a, name, key, false, both, 2);
+    return b.add_op(a, name, key, false, both, 2, tied_to);
 }
 
 /// A layer on one or two tensors.
@@ -240,6 +242,9 @@ struct tied {
         return detail::identity<L>{};
     }
     static constexpr int build(graph_builder& b, int tensor) {
+        if (record_of(L::attributes).facts.loss && record_of(L::attributes).inputs == 2) {
+            return detail::append_loss(b, L::attributes, name_of_layer<L>(), key_of<L>, tensor, key_of<Source>);
+        }
         return b.add_op(L::attributes, name_of_layer<L>(), key_of<L>, false, &tensor, 1, key_of<Source>);
     }
 };

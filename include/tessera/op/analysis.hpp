@@ -345,12 +345,14 @@ constexpr bool looks_up(const description& d) {
     return any;
 }
 
-/// True where rows of the input are multiplied by one matrix of parameters, [channels, what is summed over].
+/// True where rows of the input are multiplied by one matrix of parameters, [channels, what is summed over], and the
+/// output is the products.
 constexpr bool multiplies_by_matrix(const description& d) {
     const int w = d.find_operand(operand_kind::parameter, 0);
     const int out = d.find_loop(loop_name::channel);
     const int in = d.find_loop(loop_name::reduction);
-    if (w < 0 || out < 0 || in < 0 || d.facts.work != work_kind::matrix_product) {
+    if (w < 0 || out < 0 || in < 0 || d.facts.work != work_kind::matrix_product ||
+        !depends(d.operands[d.output()], out)) {
         return false;
     }
     const operand& x = d.operands[w];

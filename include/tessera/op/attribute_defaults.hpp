@@ -11,6 +11,7 @@
 #include "tessera/op/opaque_operator.hpp"
 #include "tessera/op/router_losses.hpp"
 #include "tessera/op/row_losses.hpp"
+#include "tessera/op/vocabulary_loss.hpp"
 
 #include <string_view>
 
@@ -94,6 +95,8 @@ inline constexpr attribute_defaults library_attribute_defaults[] = {
     {masked_cross_entropy<>::attributes},
     {class_weighted_cross_entropy<>::attributes},
     {row_weighted_cross_entropy<>::attributes},
+    {vocabulary_loss<1>::attributes, {"out"}},
+    {masked_vocabulary_loss<1>::attributes, {"out"}},
     {info_nce_loss<>::attributes},
     {contrastive_loss<>::attributes},
     {clip_loss<>::attributes},

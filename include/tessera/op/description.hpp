@@ -124,6 +124,8 @@ struct op_facts {
     /// What it makes of some keys can be merged with what it has made of others: they may come round a ring, see
     /// configuration::ring.
     bool merges = false;
+    /// Gradients of inputs and parameters need the same work: one task of the pass `backward` makes both.
+    bool joint_gradients = false;
 };
 
 /// Of pairs of points of two loops, those that count: first <= column - row <= last. Others, such as what a causal mask

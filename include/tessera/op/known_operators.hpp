@@ -12,6 +12,7 @@
 #include "tessera/op/reduce.hpp"
 #include "tessera/op/router_losses.hpp"
 #include "tessera/op/row_losses.hpp"
+#include "tessera/op/vocabulary_loss.hpp"
 
 #include <string>
 #include <vector>

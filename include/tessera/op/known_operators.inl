@@ -26,6 +26,8 @@ TESSERA_INLINE std::vector<known_operator> known_operators(const std::vector<con
                                     known<masked_cross_entropy<>>("masked_cross_entropy<>"),
                                     known<class_weighted_cross_entropy<>>("class_weighted_cross_entropy<>"),
                                     known<row_weighted_cross_entropy<>>("row_weighted_cross_entropy<>"),
+                                    known<vocabulary_loss<1>>("vocabulary_loss<1>"),
+                                    known<masked_vocabulary_loss<1>>("masked_vocabulary_loss<1>"),
                                     known<info_nce_loss<>>("info_nce_loss<>"),
                                     known<contrastive_loss<>>("contrastive_loss<>"),
                                     known<clip_loss<>>("clip_loss<>"),

@@ -67,6 +67,7 @@
 #include "tessera/op/tanh.hpp"
 #include "tessera/op/transposed_conv2d.hpp"
 #include "tessera/op/upsample.hpp"
+#include "tessera/op/vocabulary_loss.hpp"
 
 namespace tessera {
 

@@ -11,7 +11,7 @@ namespace tessera {
 
 enum class pass : std::uint8_t {
     forward,
-    backward,        ///< gradients of inputs of an operator that has no parameters
+    backward,        ///< gradients of inputs of an operator that has no parameters; all that are made in one task
     backward_input,  ///< gradients of inputs
     backward_weight, ///< gradients of parameters, and of intermediates
     recompute,

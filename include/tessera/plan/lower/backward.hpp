@@ -11,7 +11,7 @@ namespace tessera::lowering {
 enum class backward_part : std::uint8_t { all, input, weight };
 
 /// True where gradients of weights can wait until the inputs' are done: no gradient of an intermediate needs the same
-/// sums.
+/// sums, and no task makes all of them.
 bool splits_backward(const lowering_input& in, int op);
 
 bool has_gradient(const lowering_input& in, const micro_batch_places& m, int op);

@@ -12,6 +12,9 @@
 namespace tessera::lowering {
 
 TESSERA_INLINE bool splits_backward(const lowering_input& in, int op) {
+    if (in.g.facts(op).joint_gradients) {
+        return false;
+    }
     for (const operand& x : in.desc(op).operands) {
         if (x.kind == operand_kind::intermediate && x.differentiable) {
             return false;
@@ -262,6 +265,9 @@ TESSERA_INLINE void backward_nests(const lowering_input& in, network_places& net
     }
     const std::uint32_t weights = wanted & gradients_of(d, k, false);
     const std::uint32_t inputs = wanted & gradients_of(d, k, true);
+    if (in.g.facts(op).joint_gradients && weights != 0 && inputs != 0) {
+        return part == backward_part::weight ? void() : backward_nest(in, net, m, out, op, k, wanted, pass::backward);
+    }
     if (weights != 0 && !(splits && part == backward_part::input)) {
         backward_nest(in, net, m, out, op, k, weights, pass::backward_weight);
     }

@@ -231,7 +231,10 @@ TESSERA_INLINE bool verifier::gradients_are_sound(const task& t) {
     }
     const description& d = desc(t.op);
     const bool weights = t.what == pass::backward_weight;
-    const std::uint32_t own = emitted(t.op, t.compute().first_nest, weights, t.compute().ranges);
+    std::uint32_t own = emitted(t.op, t.compute().first_nest, weights, t.compute().ranges);
+    if (d.facts.joint_gradients && t.what == pass::backward) {
+        own |= emitted(t.op, t.compute().first_nest, true, t.compute().ranges);
+    }
     std::uint32_t all = 0;
     for (int k = 0; k < d.nests.size(); ++k) {
         all |= emitted(t.op, k, true, t.compute().ranges) | emitted(t.op, k, false, t.compute().ranges);

@@ -28,6 +28,7 @@
 #include "tessera/backend/host/op/softmax.hpp"
 #include "tessera/backend/host/op/transposed_convolution.hpp"
 #include "tessera/backend/host/op/upsample.hpp"
+#include "tessera/backend/host/op/vocabulary_loss.hpp"
 #include "tessera/backend/reference/op/table.hpp"
 #include "tessera/net/operator_set.hpp"
 #include "tessera/op/library.hpp"
@@ -66,6 +67,7 @@ inline constexpr auto library_rows = row_list<>()
     + softmax_rows
     + transposed_convolution_rows
     + upsample_rows
+    + vocabulary_loss_rows
 ;
 // clang-format on
 static_assert(library_rows.has_one_of_each(), "an operator has one row");

@@ -21,6 +21,7 @@
 #include "tessera/backend/reference/op/routing.hpp"
 #include "tessera/backend/reference/op/softmax.hpp"
 #include "tessera/backend/reference/op/upsample.hpp"
+#include "tessera/backend/reference/op/vocabulary_loss.hpp"
 
 #include "tessera/net/operator_set.hpp"
 #include "tessera/task/made_rows.hpp"
@@ -49,6 +50,7 @@ inline constexpr auto library_rows = row_list<>()
     + routing_rows
     + softmax_rows
     + upsample_rows
+    + vocabulary_loss_rows
 ;
 // clang-format on
 static_assert(library_rows.has_one_of_each(), "an operator has one row");
