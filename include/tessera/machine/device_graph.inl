@@ -57,6 +57,13 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
         refuse_machine(g, who + "has a negative memory, launch time or bandwidth to its host; give 0 for what is not "
                                 "known");
     }
+    device_rates::each_field([&](const char* name, index_t device_rates::*field, const device_rates::field& x) {
+        const index_t value = c.rates.*field;
+        if (c.rates.known() && (value < x.least || value > x.most)) {
+            refuse_machine(g, who + "has the rate " + name + " " + std::to_string(value) + "; give a number from " +
+                                  std::to_string(x.least) + " to " + std::to_string(x.most));
+        }
+    });
     bool too_large = c.memory_megabytes > largest_rate || c.host_megabytes > largest_rate ||
                      c.memory_bytes > largest_memory || c.launch > largest_latency;
     for (int k = 0; k < work_kinds; ++k) {

@@ -57,7 +57,8 @@ TESSERA_INLINE void folder::refine_activities() {
                 static_cast<index_t>(x.lanes.size()),
                 x.priority < 0 ? -1 : static_cast<index_t>(a)}; // a queue has an order
         for (std::size_t k = 0; k < x.lanes.size(); ++k) {
-            uses_.push_back({fold_.lane_class[to_size(x.lanes[k].lane)], place_[a][k], x.lanes[k].busy});
+            uses_.push_back({fold_.lane_class[to_size(x.lanes[k].lane)], place_[a][k],
+                             2 * x.lanes[k].busy + (x.lanes[k].meanwhile ? 1 : 0)});
         }
         std::sort(uses_.begin(), uses_.end());
         for (const auto& u : uses_) {
@@ -118,7 +119,7 @@ TESSERA_INLINE std::vector<activity> folded_activities(const std::vector<activit
         activity& y = folded[mine];
         y.duration = x.duration;
         for (const lane_use& u : x.lanes) {
-            y.lanes.push_back({f.lane_class[to_size(u.lane)], u.busy});
+            y.lanes.push_back({f.lane_class[to_size(u.lane)], u.busy, u.meanwhile});
         }
         const auto by_lane = [](const lane_use& p, const lane_use& q) { return p.lane < q.lane; };
         const auto same = [](const lane_use& p, const lane_use& q) { return p.lane == q.lane; };

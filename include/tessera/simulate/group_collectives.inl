@@ -10,9 +10,19 @@ namespace tessera::simulation {
 TESSERA_INLINE activity group_collectives::half(const std::vector<int>& members, index_t bytes) {
     activity a;
     const cost::collective_cost& best = of(members).best(bytes);
-    a.duration = std::max<index_t>(1, best.time(bytes));
+    const device_rates& rates = on_.class_of(members[0]).rates;
+    const index_t share = rates.known() ? rates.link_share : 1000;
+    a.duration = best.time(bytes);
+    if (rates.known()) {
+        a.duration = rates.collective_start + best.latency + (a.duration - best.latency) * 1000 / share;
+    }
+    a.duration = std::max<index_t>(1, a.duration);
     for (const cost::lane_load& l : best.lanes) {
-        a.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes)});
+        a.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes) * 1000 / share});
+    }
+    const index_t taken = rates.known() ? a.duration * rates.collective_engine / 1000 : 0;
+    for (std::size_t i = 0; taken > 0 && i < members.size(); ++i) {
+        a.lanes.push_back({on_.lanes() + members[i], taken, true});
     }
     return a;
 }
