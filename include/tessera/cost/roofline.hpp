@@ -28,8 +28,8 @@ struct work {
     work_kind kind = work_kind::elementwise;
     index_t flops = 0;
     index_t bytes = 0; ///< that it reads and writes of its own device's memory or, where tiles are remote, of theirs
-    precision math = precision::fp32;        ///< the rate of which counts
-    fixed_vector<product_shape, 4> products; ///< part of the operations; of them the shapes are known
+    precision math = precision::fp32;          ///< the rate of which counts
+    fixed_vector<product_shape, 4> products{}; ///< part of the operations; of them the shapes are known
     attention_pass attention = attention_pass::none;
 };
 

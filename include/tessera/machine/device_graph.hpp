@@ -39,7 +39,7 @@ struct device_class {
     index_t bf16_gigaflops[work_kinds] = {0, 0, 0};
     /// Bandwidth of a device's own link to its host's memory in one direction: 10^6 bytes per second; 0: none is known.
     index_t host_megabytes = 0;
-    device_rates rates; ///< by size, where they are known
+    device_rates rates{}; ///< by size, where they are known
 
     /// The peak rate for a kind of work in a precision.
     constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {

@@ -41,7 +41,7 @@ struct device_rates {
         see("tile_rows", &r::tile_rows, field{1, many});
         see("tile_columns", &r::tile_columns, field{1, many});
         see("product_share", &r::product_share, field{1, 1000, true});
-        see("product_depth", &r::product_depth, field{0, many, true});
+        see("product_depth", &r::product_depth, field{0, many, false});
         see("attention_forward_share", &r::attention_forward_share, field{1, 1000, true});
         see("attention_backward_share", &r::attention_backward_share, field{1, 1000, true});
         see("memory_share", &r::memory_share, field{1, 1000, true});
@@ -51,6 +51,22 @@ struct device_rates {
         see("collective_engine", &r::collective_engine, field{0, 1000, true});
     }
 };
+
+/// Rates of a device of today whose own are not known, to start a calibration with: assumptions of ours.
+constexpr device_rates usual_rates(index_t multiprocessors = 132) {
+    device_rates r;
+    r.multiprocessors = multiprocessors;
+    r.product_share = 700;
+    r.product_depth = 64;
+    r.attention_forward_share = 300;
+    r.attention_backward_share = 200;
+    r.memory_share = 500;
+    r.memory_ramp = 1'000'000;
+    r.link_share = 800;
+    r.collective_start = 20'000;
+    r.collective_engine = 100;
+    return r;
+}
 
 } // namespace tessera
 

@@ -17,7 +17,8 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             false,
             {in_tf32, in_tf32, 0},
             {in_bf16, in_bf16, 0},
-            to_host};
+            to_host,
+            {}};
 }
 
 TESSERA_INLINE std::string numbered(const char* what, int i, int j) {
@@ -139,15 +140,17 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 }
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
-    return detail::rails(detail::numbered("H100 nodes: ", nodes),
-                         detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+    return detail::rails(
+        detail::numbered("H100 nodes: ", nodes),
+        detail::with_rates(detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000), detail::h100_rates()),
+        nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
-    return detail::rails(detail::numbered("H200 nodes: ", nodes),
-                         detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000), nodes, 8, 450000, 50000,
-                         32);
+    return detail::rails(
+        detail::numbered("H200 nodes: ", nodes),
+        detail::with_rates(detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000), detail::h200_rates()),
+        nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph heterogeneous() {
