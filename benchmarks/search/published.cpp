@@ -103,9 +103,12 @@ struct errors {
         worst_before = std::max(worst_before, std::abs(x.before));
     }
     void print(const char* what, double correlation) const {
-        std::printf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %s%.3f |\n", what, count, 100 * sum / count, 100 * worst,
-                    100 * sum_before / count, 100 * worst_before, correlation > 1 ? "not of so few: " : "",
-                    correlation > 1 ? 0 : correlation);
+        char rank[20] = "-"; // of so few rows there is none
+        if (correlation <= 1) {
+            std::snprintf(rank, sizeof rank, "%.3f", correlation);
+        }
+        std::printf("| %s | %d | %.1f | %.1f | %.1f | %.1f | %s |\n", what, count, 100 * sum / count, 100 * worst,
+                    100 * sum_before / count, 100 * worst_before, rank);
     }
 };
 
