@@ -47,7 +47,7 @@ endforeach()
 # tessera_link_zoo(<program> <source>...): the networks of the zoo by name, for sources that include them.
 function(tessera_link_zoo program)
   foreach(source IN LISTS ARGN)
-    file(STRINGS "${source}" uses REGEX "include \"(examples/zoo/(zoo|families)|support/small_zoo)\\.hpp\"")
+    file(STRINGS "${source}" uses REGEX "include \"(examples/zoo/(zoo|families|measured_runs)|support/small_zoo)\\.hpp\"")
     if(uses)
       target_link_libraries(${program} PRIVATE tessera_zoo)
       return()

@@ -146,6 +146,8 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--learning-rate", r.learning_rate, "of the exported program")
         ->check(CLI::Range(1e-12, 1e6))
         ->needs(exports);
+    app.add_option("--calibrate", r.calibrate,
+                   "fit the machine's rates to the measured runs of this table (CSV), and plan nothing");
     app.add_flag("--print-cpp", r.print_cpp, "print the network as a C++ header, and plan nothing");
     app.add_flag("--list", r.list, "name networks, machines, searches, schedules and policies");
     for (const planner::known_option& o : planner::known_options()) {
@@ -241,6 +243,10 @@ std::string nearest_option(const CLI::App& app) {
 }
 
 void run(const planner::request& r) {
+    if (!r.calibrate.empty()) {
+        std::fputs(planner::calibrated(r).c_str(), stdout);
+        return;
+    }
     if (r.print_cpp) {
         planner::print_cpp(network_of(r, 1));
         return;

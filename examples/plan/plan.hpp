@@ -76,6 +76,7 @@ struct request {
     bool print_cpp = false;
     bool table = false;
     bool list = false;
+    std::string calibrate; ///< a table of measured runs
 };
 
 /// A network by the name that it has; where it is from a file, `texts` holds what its operators are called.
@@ -199,6 +200,10 @@ presented present(const problem& p, const ts::search::search_found& found, const
 /// Throws tessera::error for a library that there is no export to, and with all that has no counterpart there.
 void require_export(const request& r); // before a search
 std::string export_plan(const problem& p, const ts::strategy& s, const request& r);
+
+/// Fits the rates of a request's machine to the table of measured runs that it names: the report of the fit. Writes the
+/// machine with these rates where the request says so.
+std::string calibrated(const request& r);
 
 /// The operator of a layer's name. Throws tessera::error, with names that are like it, where there is none.
 int find_layer(const ts::graph_view& g, const std::string& name);

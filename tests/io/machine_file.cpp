@@ -126,6 +126,22 @@ TEST_CASE("machine file: rates in other precisions are optional members, as stri
     CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("beyond any device"), ts::error);
 }
 
+TEST_CASE("machine file: rates by size are an optional member, all or none, each in its range") {
+    ts::device_graph g = ts::machines::h100_nodes();
+    const std::string text = io::to_text(io::to_json(g));
+    CHECK(g.classes[0].rates.known());
+    CHECK(io::machine_from_text(text).classes[0].rates == g.classes[0].rates);
+    CHECK(io::to_text(io::to_json(ts::machines::p100_nodes())).find("rates") == std::string::npos);
+    const auto says = [&](const char* from, const char* to, const char* words) {
+        return refusal(test_support::replaced(text, from, to)).find(words) != std::string::npos;
+    };
+    CHECK(says("\"tile_rows\": 128", "\"tile_row\": 128", "/classes/0/rates has no \"tile_rows\""));
+    CHECK(says("\"tile_rows\": 128", "\"tile_rows\": 0", "/classes/0/rates/tile_rows is 0"));
+    CHECK(says("\"tile_rows\": 128", "\"tile_rows\": 128, \"clock\": 1", "/classes/0/rates/clock means nothing here"));
+    g.classes[0].rates.link_share = 1001; // a value that no file can say is refused as well
+    CHECK_THROWS_WITH_AS(ts::require(g), doctest::Contains("link_share 1001; give a number from 1 to 1000"), ts::error);
+}
+
 TEST_CASE("machine file: graphs that fall apart or go round in circles") {
     ts::device_graph apart = ts::machines::this_host();
     apart.links.pop_back();

@@ -236,3 +236,14 @@ TEST_CASE("schedule: a circle is refused") {
         sim::scheduler(0, 0).run(items, in_order(items), s),
         "tessera: 2 of 3 activities wait for each other; a plan that verify() accepts has no such circle", ts::error);
 }
+
+TEST_CASE("what uses a lane meanwhile does not wait for it, and what comes next waits so much longer") {
+    std::vector<sim::activity> items(4);
+    items[0] = {-1, 10, {{0, 10}}, {}};
+    items[1] = {-1, 6, {{0, 3, true}, {1, 6}}, {}}; // beside the first; the lane is behind by 3
+    items[2] = {-1, 5, {{0, 5}}, {0}};
+    items[3] = {-1, 4, {{0, 2, true}}, {2}}; // of a lane that is free: from its own beginning on
+    const sim::schedule s = simulate(items, 0, 2);
+    CHECK(s.start == std::vector<index_t>{0, 0, 13, 18});
+    CHECK(s.makespan == 22);
+}

@@ -120,6 +120,7 @@
 #include "tessera/schedule/zero_bubble.inl"
 #include "tessera/schedule/zero_bubble_v.inl"
 #include "tessera/simulate/activities.inl"
+#include "tessera/simulate/calibrate.inl"
 #include "tessera/simulate/collective_activities.inl"
 #include "tessera/simulate/critical_path.inl"
 #include "tessera/simulate/delta/changing_schedule.inl"

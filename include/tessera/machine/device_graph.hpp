@@ -6,6 +6,7 @@
 
 #include "tessera/base/box.hpp"
 #include "tessera/base/error.hpp"
+#include "tessera/machine/device_rates.hpp"
 #include "tessera/op/attributes.hpp"
 #include "tessera/op/description.hpp"
 
@@ -46,6 +47,7 @@ struct device_class {
     /// Bytes of gradients, parameters and state that an optimizer's step on the host's processors passes over, of all
     /// devices of a node: 10^6 per second; 0: none is known.
     index_t host_update_megabytes = 0;
+    device_rates rates{}; ///< by size, where they are known
 
     /// The peak rate for a kind of work in a precision.
     constexpr index_t rate(work_kind kind, precision math = precision::fp32) const {

@@ -61,6 +61,13 @@ TESSERA_INLINE void check_class(const device_graph& g, const device_class& c) {
         refuse_machine(g, who + "shares its link to the host among " + std::to_string(c.share_host_link) +
                               " devices; give 1 where each has its own");
     }
+    device_rates::each_field([&](const char* name, index_t device_rates::*field, const device_rates::field& x) {
+        const index_t value = c.rates.*field;
+        if (c.rates.known() && (value < x.least || value > x.most)) {
+            refuse_machine(g, who + "has the rate " + name + " " + std::to_string(value) + "; give a number from " +
+                                  std::to_string(x.least) + " to " + std::to_string(x.most));
+        }
+    });
     bool too_large = c.memory_megabytes > largest_rate || c.host_megabytes > largest_rate ||
                      c.host_update_megabytes > largest_rate || c.memory_bytes > largest_memory ||
                      c.launch > largest_latency;

@@ -3,7 +3,8 @@
 // and bf16 of products and convolutions on dense tensor cores where a device has those (data sheets that print figures
 // "with sparsity" print twice that); what is an assumption of ours is said. Latencies are assumptions everywhere: 1 us
 // per link that a GPU drives, 2 us per network card and cable. Every class of devices has rates by kind of work, memory
-// bandwidth and capacity of its own; what a kind of work reaches of them is cost::roofline_efficiency's.
+// bandwidth and capacity of its own; what is reached of them is said by rates by size (A100, H100, H200) or else by
+// cost::roofline_efficiency.
 #pragma once
 #include "tessera/base/begin_header.inl"
 
@@ -24,6 +25,38 @@ device_class gpu(const char* name, index_t gigaflops, index_t memory_megabytes, 
                  index_t in_tf32 = 0, index_t in_bf16 = 0, index_t to_host = 12000, index_t in_fp16 = 0,
                  index_t in_fp8 = 0);
 
+/// Rates by size. Fitted, by `plan --calibrate benchmarks/search/published/fit_a100.csv` and fit_h100.csv from
+/// usual_rates(), to six published runs each of llm-foundry in bf16 (PyTorch FSDP; what these tables do not have was not
+/// looked at by the fit): the shares of products, attention, memory and links, and what collectives take. They hold
+/// what PyTorch's separate kernels cost, and that parameters and gradients travel as bf16 there and as fp32 here.
+/// NVIDIA's: multiprocessors. Assumptions: tiles, the ramp of memory, what starting a collective takes. The H200's are
+/// the H100's, with the share of its memory's bandwidth that elementwise operators reached when measured, 3.5 of 4.8
+/// TB/s (benchmarks/results/gpu-2026-11-26.md).
+constexpr device_rates fitted_rates(index_t multiprocessors, index_t product, index_t attention_forward,
+                                    index_t attention_backward, index_t memory, index_t link, index_t engine) {
+    device_rates r = usual_rates(multiprocessors);
+    r.product_share = product;
+    r.attention_forward_share = attention_forward;
+    r.attention_backward_share = attention_backward;
+    r.memory_share = memory;
+    r.link_share = link;
+    r.collective_engine = engine;
+    return r;
+}
+constexpr device_rates a100_rates() { return fitted_rates(108, 910, 515, 260, 286, 451, 164); }
+constexpr device_rates h100_rates() { return fitted_rates(132, 624, 205, 169, 516, 813, 171); }
+constexpr device_rates h200_rates() {
+    device_rates r = h100_rates();
+    r.memory_share = 729;
+    return r;
+}
+
+/// A class with such rates.
+inline device_class with_rates(device_class c, const device_rates& r) {
+    c.rates = r;
+    return c;
+}
+
 /// The class with MB/s of optimizers' steps on the host, for the node. Assumption: half of what its memory moves at
 /// most. Without this it is that of two processors of the DGX-1 (Xeon E5-2698 v4: 4 channels of DDR4-2400), half of
 /// 153.6 GB/s.
@@ -32,7 +65,8 @@ device_class with_host(device_class c, index_t update_megabytes);
 /// NVIDIA A100 80GB data sheet, SXM: 19.5 TFLOP/s in FP32, 156 in TF32, 312 in bf16 and fp16 (312 and 624 with
 /// sparsity), 2039 GB/s; PCIe 4; on the host two EPYC 7742 (DGX A100), each of 204.8 GB/s.
 inline device_class a100() {
-    return with_host(gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000, 24000, 312000), 204800);
+    return with_rates(with_host(gpu("A100-SXM-80GB", 19500, 2039000, 80, 156000, 312000, 24000, 312000), 204800),
+                      a100_rates());
 }
 
 inline std::string numbered(const char* what, int i) { return what + std::to_string(i); }

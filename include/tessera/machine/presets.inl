@@ -21,7 +21,8 @@ TESSERA_INLINE device_class gpu(const char* name, index_t gigaflops, index_t mem
             {in_fp16, in_fp16, 0},
             {in_fp8, in_fp8, 0},
             1,
-            76800};
+            76800,
+            {}};
 }
 
 TESSERA_INLINE device_class with_host(device_class c, index_t update_megabytes) {
@@ -152,17 +153,21 @@ TESSERA_INLINE device_graph a100_nodes(int nodes) {
 }
 
 TESSERA_INLINE device_graph h100_nodes(int nodes) {
-    return detail::rails(
-        detail::numbered("H100 nodes: ", nodes),
-        detail::with_host(detail::gpu("H100-SXM", 67000, 3350000, 80, 494500, 989500, 48000, 989500, 1979000), 307200),
-        nodes, 8, 450000, 50000, 32);
+    return detail::rails(detail::numbered("H100 nodes: ", nodes),
+                         detail::with_rates(detail::with_host(detail::gpu("H100-SXM", 67000, 3350000, 80, 494500,
+                                                                          989500, 48000, 989500, 1979000),
+                                                              307200),
+                                            detail::h100_rates()),
+                         nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph h200_nodes(int nodes) {
-    return detail::rails(
-        detail::numbered("H200 nodes: ", nodes),
-        detail::with_host(detail::gpu("H200-SXM", 67000, 4800000, 141, 494500, 989500, 48000, 989500, 1979000), 307200),
-        nodes, 8, 450000, 50000, 32);
+    return detail::rails(detail::numbered("H200 nodes: ", nodes),
+                         detail::with_rates(detail::with_host(detail::gpu("H200-SXM", 67000, 4800000, 141, 494500,
+                                                                          989500, 48000, 989500, 1979000),
+                                                              307200),
+                                            detail::h200_rates()),
+                         nodes, 8, 450000, 50000, 32);
 }
 
 TESSERA_INLINE device_graph b200_nodes(int nodes) {

@@ -30,7 +30,7 @@ TESSERA_INLINE activity_trace trace(const graph_view& g, const plan& p, const cl
             t.spans.push_back({c.first, c.count, x.device, -1, s.start[i], s.end[i]});
         }
         for (const lane_use& u : x.lanes) {
-            if (u.busy > 0 && !activities.is_own_engine(x, u)) {
+            if (u.busy > 0 && !u.meanwhile && !activities.is_own_engine(x, u)) {
                 t.spans.push_back({c.first, c.count, -1, u.lane, s.start[i], s.start[i] + u.busy});
             }
         }

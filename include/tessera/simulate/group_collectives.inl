@@ -13,9 +13,19 @@ TESSERA_INLINE activity group_collectives::half(const std::vector<int>& members,
     const cost::collective_cost& best = group.costs.best(bytes);
     const auto number = static_cast<std::size_t>(&best - group.costs.offered.data());
     group.asked |= 1U << number;
-    a.duration = std::max<index_t>(1, best.time(bytes));
+    const device_rates& rates = on_.class_of(members[0]).rates;
+    const index_t share = rates.known() ? rates.link_share : 1000;
+    a.duration = best.time(bytes);
+    if (rates.known()) {
+        a.duration = rates.collective_start + best.latency + (a.duration - best.latency) * 1000 / share;
+    }
+    a.duration = std::max<index_t>(1, a.duration);
     for (const cost::lane_load& l : group.lanes[number]) {
-        a.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes)});
+        a.lanes.push_back({l.lane, cost::collective_cost::scaled(l.busy, bytes) * 1000 / share});
+    }
+    const index_t taken = rates.known() ? a.duration * rates.collective_engine / 1000 : 0;
+    for (std::size_t i = 0; taken > 0 && i < members.size(); ++i) {
+        a.lanes.push_back({on_.lanes() + members[i], taken, true});
     }
     return a;
 }

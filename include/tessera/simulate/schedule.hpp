@@ -17,11 +17,12 @@ namespace tessera::simulation {
 struct lane_use {
     int lane = 0;
     index_t busy = 0;
+    bool meanwhile = false; ///< the activity does not wait for the lane: what uses it next has to wait so much longer
     friend constexpr bool operator==(const lane_use&, const lane_use&) = default;
 };
 
 /// Something that a machine does without interruption. It becomes ready when everything in `after`, and what comes
-/// before it on its device, has ended; it starts when, besides, every lane that it uses is free of all activities that
+/// before it on its device, has ended; it starts when, besides, every lane that it waits for is free of all activities that
 /// became ready before it, or, if it has a priority, of all that have started and of more urgent ones that are ready.
 struct activity {
     int device = -1; ///< that it occupies in the given order, or -1
@@ -89,6 +90,8 @@ private:
     void serve(int lane, index_t now, const std::vector<activity>& items, schedule& s);
 
     void start(const activity& x, int a, index_t now, schedule& s);
+    /// An activity that begins then has its use of a lane.
+    void take(const lane_use& u, index_t begin);
 
     std::vector<int> last_;
     std::vector<index_t> free_;

@@ -31,7 +31,7 @@ TESSERA_INLINE void scheduler::run(const std::vector<activity>& items, const std
     for (int a : s.sequence) {
         pending_[to_size(a)] = kept;
         for (const lane_use& u : items[to_size(a)].lanes) {
-            free_[to_size(u.lane)] = s.start[to_size(a)] + u.busy;
+            take(u, s.start[to_size(a)]);
         }
         s.makespan = std::max(s.makespan, s.end[to_size(a)]);
     }
@@ -106,7 +106,7 @@ TESSERA_INLINE void scheduler::push(int a, const schedule& s) {
 TESSERA_INLINE void scheduler::enqueue(int a, const activity& x, index_t now) {
     int lane = x.lanes[0].lane;
     for (const lane_use& u : x.lanes) {
-        lane = free_[to_size(u.lane)] > free_[to_size(lane)] ? u.lane : lane;
+        lane = !u.meanwhile && free_[to_size(u.lane)] > free_[to_size(lane)] ? u.lane : lane;
     }
     std::vector<waiting>& heap = queues_[to_size(lane)].heap;
     heap.push_back({x.priority, rank_[to_size(a)], a});
@@ -133,7 +133,7 @@ TESSERA_INLINE void scheduler::serve(int lane, index_t now, const std::vector<ac
         q.heap.pop_back();
         bool all_free = true;
         for (const lane_use& u : items[to_size(a)].lanes) {
-            all_free = all_free && free_[to_size(u.lane)] <= now;
+            all_free = all_free && (u.meanwhile || free_[to_size(u.lane)] <= now);
         }
         all_free ? start(items[to_size(a)], a, now, s) : enqueue(a, items[to_size(a)], now);
     }
@@ -142,13 +142,18 @@ TESSERA_INLINE void scheduler::serve(int lane, index_t now, const std::vector<ac
     }
 }
 
+TESSERA_INLINE void scheduler::take(const lane_use& u, index_t begin) {
+    index_t& free = free_[to_size(u.lane)];
+    free = (u.meanwhile ? std::max(free, begin) : begin) + u.busy;
+}
+
 TESSERA_INLINE void scheduler::start(const activity& x, int a, index_t now, schedule& s) {
     index_t begin = now;
     for (const lane_use& u : x.lanes) {
-        begin = std::max(begin, free_[to_size(u.lane)]);
+        begin = u.meanwhile ? begin : std::max(begin, free_[to_size(u.lane)]);
     }
     for (const lane_use& u : x.lanes) {
-        free_[to_size(u.lane)] = begin + u.busy;
+        take(u, begin);
     }
     const index_t end = begin + x.duration;
     s.start[to_size(a)] = begin;

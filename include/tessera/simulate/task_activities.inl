@@ -93,7 +93,7 @@ TESSERA_INLINE bool task_activities::overlaps_compute(const std::vector<tile>& t
 }
 
 TESSERA_INLINE index_t task_activities::memory_time(int device, index_t bytes) const {
-    return bytes * 1000 * 100 / (on_.class_of(device).memory_megabytes * times_.reached.memory);
+    return cost::memory_time(bytes, on_.class_of(device), times_.reached);
 }
 
 TESSERA_INLINE task_activity task_activities::access(const std::vector<tile>& tiles, const task& t, int number) {

@@ -31,6 +31,9 @@ constexpr index_t flops_of(const description& d, const task& t) {
 /// Bytes of one tile, or of a slice of it.
 index_t tile_bytes(const tile& t, const task& by);
 
+/// Adds the shapes of the products that a compute task makes to its work, or that it is attention.
+void add_shapes(const description& d, const task& t, cost::work& w);
+
 /// The work of a compute, reduce, update or norm task. Copies are transfers, see simulate/.
 cost::work work_of(const graph_view& g, const description& d, const std::vector<tile>& tiles, const task& t);
 

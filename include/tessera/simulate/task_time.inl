@@ -14,6 +14,30 @@ TESSERA_INLINE index_t tile_bytes(const tile& t, const task& by) {
            bytes_of(t.type);
 }
 
+TESSERA_INLINE void add_shapes(const description& d, const task& t, cost::work& w) {
+    const bool forward = t.what == pass::forward || t.what == pass::evaluate || t.what == pass::recompute;
+    if (w.kind == work_kind::elementwise || t.what == pass::update) {
+        return;
+    }
+    if (d.facts.merges) {
+        w.attention = forward ? cost::attention_pass::forward : cost::attention_pass::backward;
+        return;
+    }
+    const auto add = [&](const product_shape& p) {
+        if (p.rows > 0) {
+            w.products.push_back(p);
+        }
+    };
+    for (int k = t.compute().first_nest; forward && k <= t.compute().last_nest; ++k) {
+        add(product_of(d, k, t.compute().ranges));
+    }
+    for (int o = 0; !forward && o < d.operands.size(); ++o) {
+        if (has(t.compute().emits, o) && !d.operands[o].additive) {
+            add(product_of(d, t.compute().first_nest, t.compute().ranges, o));
+        }
+    }
+}
+
 TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, const std::vector<tile>& tiles,
                                   const task& t) {
     cost::work w;
@@ -30,6 +54,7 @@ TESSERA_INLINE cost::work work_of(const graph_view& g, const description& d, con
         w.kind = g.facts(t.op).work;
         w.flops = flops_of(d, t);
         w.math = g.ops[t.op].attributes.math;
+        add_shapes(d, t, w);
     }
     return w;
 }

@@ -17,6 +17,10 @@ namespace detail {
 /// "gigaflops_matrix_product", or "gigaflops_matrix_product_bf16".
 std::string rate_name(int kind, precision math);
 
+/// The member "rates" of a class: every number of its device model by its name.
+json rates_json(const device_rates& r);
+device_rates rates_from(const json_value& x);
+
 } // namespace detail
 
 /// The machine as a value whose text is a machine file.

@@ -12,6 +12,23 @@ TESSERA_INLINE std::string rate_name(int kind, precision math) {
     return math == precision::fp32 ? name : name + "_" + to_text(math);
 }
 
+TESSERA_INLINE json rates_json(const device_rates& r) {
+    json x = json::object();
+    device_rates::each_field(
+        [&](const char* name, index_t device_rates::*field, const device_rates::field&) { x[name] = r.*field; });
+    return x;
+}
+
+TESSERA_INLINE device_rates rates_from(const json_value& x) {
+    device_rates r;
+    json_object m(x);
+    device_rates::each_field([&](const char* name, index_t device_rates::*field, const device_rates::field& f) {
+        r.*field = m.get(name).integer(f.least, f.most);
+    });
+    m.finish();
+    return r;
+}
+
 } // namespace tessera::io::detail
 
 namespace tessera::io {
@@ -47,6 +64,9 @@ TESSERA_INLINE json to_json(const device_graph& g) {
         }
         if (c.host_update_megabytes != 0) {
             x["host_update_megabytes_per_second"] = c.host_update_megabytes;
+        }
+        if (c.rates.known()) {
+            x["rates"] = detail::rates_json(c.rates);
         }
         classes.push_back(std::move(x));
     }
@@ -106,6 +126,9 @@ TESSERA_INLINE device_graph machine_from(const json_document& document) {
         }
         if (const json_value* host = m.find("host_update_megabytes_per_second")) {
             c.host_update_megabytes = host->integer(1, largest_rate);
+        }
+        if (const json_value* rates = m.find("rates")) {
+            c.rates = detail::rates_from(*rates);
         }
         m.finish();
         g.classes.push_back(c);

@@ -196,7 +196,7 @@ TESSERA_INLINE void grid_estimator::add_update(const device_grid& x, const store
     const index_t bytes = h.elements * 4;
     const index_t states = options_.update.state_count();
     const device_class& c = on_.class_of(0);
-    const auto memory_time = [&](index_t b) { return b * 1000 * 100 / (c.memory_megabytes * times_.reached.memory); };
+    const auto memory_time = [&](index_t b) { return cost::memory_time(b, c, times_.reached); };
     const auto add = [&](int before, int lane, index_t duration, index_t busy) {
         simulation::activity a;
         a.after = {before};

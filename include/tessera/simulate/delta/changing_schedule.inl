@@ -32,11 +32,11 @@ TESSERA_INLINE activity changing_schedule::replace(int slot, activity&& what) {
         successors_[to_size(p)].push_back(slot);
     }
     for (const lane_use& u : items_[to_size(slot)].lanes) {
-        lanes_[to_size(u.lane)].work -= u.busy;
+        lanes_[to_size(u.lane)].work -= u.meanwhile ? 0 : u.busy;
     }
     for (const lane_use& u : what.lanes) {
-        lanes_[to_size(u.lane)].work += u.busy;
-        excess_ = std::max(excess_, u.busy - what.duration);
+        lanes_[to_size(u.lane)].work += u.meanwhile ? 0 : u.busy; // what waits for no lane may end after everything
+        excess_ = u.meanwhile ? excess_ : std::max(excess_, u.busy - what.duration);
     }
     std::swap(items_[to_size(slot)], what);
     return std::move(what);
@@ -63,7 +63,8 @@ TESSERA_INLINE void changing_schedule::accept() {
         for (const lane_use& u : items_[to_size(a)].lanes) {
             std::vector<lane_mark>& marks = history_[to_size(u.lane)];
             const lane_mark before = marks.empty() ? lane_mark{} : marks.back();
-            marks.push_back({place, t.start + u.busy, before.idle + std::max<index_t>(0, t.start - before.free)});
+            marks.push_back({place, (u.meanwhile ? std::max(before.free, t.start) : t.start) + u.busy,
+                             before.idle + std::max<index_t>(0, t.start - before.free)});
         }
         sequence_.push_back(a);
         ends_.push_back(t.end);
@@ -177,12 +178,12 @@ TESSERA_INLINE void changing_schedule::start(int a) {
     timed& t = trial_[to_size(a)];
     index_t begins = t.ready;
     for (const lane_use& u : x.lanes) {
-        begins = std::max(begins, lanes_[to_size(u.lane)].free);
+        begins = u.meanwhile ? begins : std::max(begins, lanes_[to_size(u.lane)].free);
     }
     for (const lane_use& u : x.lanes) {
         lane_state& l = lanes_[to_size(u.lane)];
         l.idle += std::max<index_t>(0, begins - l.free);
-        l.free = begins + u.busy;
+        l.free = (u.meanwhile ? std::max(l.free, begins) : begins) + u.busy;
         too_long_ = too_long_ || l.idle + l.work - excess_ > most_;
     }
     t.start = begins;
