@@ -78,6 +78,13 @@ if [ -x "$programs/plan" ]; then
     cat "$work/stderr"
     failures=$((failures + 1))
   fi
+  # Where no search is named, blocks on more than 8 devices get the joint one.
+  "$programs/plan" --network gpt --layers 5 --width 64 --heads 4 --vocabulary 64 --sequence 32 --machine p100 --nodes 3 --batch 12 2>"$work/stderr" >"$work/stdout"
+  if ! grep -q "were estimated; none is faster than" "$work/stdout"; then
+    echo "12 devices were not searched jointly"
+    cat "$work/stdout" "$work/stderr"
+    failures=$((failures + 1))
+  fi
   # Ctrl-C ends a search with the best so far, which can be gone on with; what is found then is what would have been found without.
   long="--network inception_v3 --machine p100 --nodes 1 --proposals 1000000"
   (cd "$work" && exec "$programs/plan" $long --resume state --strategy early.json) >"$work/stdout" 2>"$work/stderr" &

@@ -27,7 +27,6 @@ struct predicted {
     double time = 0; ///< ns
     bool fitted = false;
     bool fits = true;
-    bool known = false; ///< there is a prediction
 };
 
 ts::device_graph machine_of(const measured_run& r) {
@@ -41,14 +40,8 @@ ts::device_graph machine_of(const measured_run& r) {
 predicted predict(const measured_run& r, const std::vector<std::string>& fitted, bool whole) {
     predicted x;
     x.run = &r;
-    if (r.precision == "fp8") {
-        std::printf("| %s | %s | %.0f | left out: fp8 is no precision here | | | | |\n", to_text(r).c_str(),
-                    r.precision.c_str(), r.nanoseconds * 1e-6);
-        return x;
-    }
     const ts::device_graph on = machine_of(r);
     const ts::simulation::measured_step s = step_of(r, on, whole);
-    x.known = true;
     x.time = predicted_time(s, on.classes[0].rates);
     x.before = predicted_time(s, {}) / r.nanoseconds - 1;
     x.after = x.time / r.nanoseconds - 1;
@@ -116,14 +109,10 @@ void summarize(const std::vector<predicted>& all) {
     errors outside;
     std::map<std::string, std::vector<predicted>> models;
     int too_large = 0;
-    int left_out = 0;
     for (const predicted& x : all) {
-        left_out += x.known ? 0 : 1;
         too_large += x.fits ? 0 : 1;
-        if (x.known) {
-            models[x.run->gpu + ", " + x.run->model].push_back(x);
-        }
-        if (x.known && !x.fitted) {
+        models[x.run->gpu + ", " + x.run->model].push_back(x);
+        if (!x.fitted) {
             outside.add(x);
         }
     }
@@ -141,8 +130,8 @@ void summarize(const std::vector<predicted>& all) {
         }
     }
     outside.print("all", 2);
-    std::printf("\n%d rows predicted, %d left out; %d of the runs, all of which were measured, are said not to fit\n",
-                static_cast<int>(all.size()) - left_out, left_out, too_large);
+    std::printf("\n%d rows predicted; %d of the runs, all of which were measured, are said not to fit\n",
+                static_cast<int>(all.size()), too_large);
 }
 
 } // namespace

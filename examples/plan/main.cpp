@@ -14,6 +14,7 @@
 
 #include <tessera/base/nearest.hpp>
 #include <tessera/base/number_text.hpp>
+#include <tessera/search/joint/few_blocks.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -92,8 +93,8 @@ void add_options(CLI::App& app, planner::request& r) {
     app.add_option("--precision", r.precision,
                    "bf16, tf32, fp32, fp16 or fp8; if none is said, bf16 where all devices multiply in it");
     add_family_options(app, r.family);
-    auto* search =
-        app.add_option("--search", r.search, "search, or a strategy that everybody knows")->capture_default_str();
+    auto* search = app.add_option("--search", r.search,
+                                  "search, or a strategy that everybody knows [mcmc; joint for more than 8 devices]");
     app.add_option("--from", r.from, "strategy file instead of a search")->excludes(search);
     app.add_option("--resume", r.resume,
                    "keep the state of " + planner::those_that_go_on() + " in this file; if it is there, go on from it");
@@ -242,6 +243,18 @@ std::string nearest_option(const CLI::App& app) {
     return unknown.empty() ? "" : ts::did_you_mean(unknown.front().substr(0, unknown.front().find('=')), names);
 }
 
+/// The search where none is asked for: joint for networks of repeated blocks on more than 8 equal devices, else mcmc,
+/// which keeps a state and has options of its own.
+std::string usual_search(const planner::request& r) {
+    const ts::device_graph on = planner::make_machine(r.machine, r.nodes, r.devices, r.memory);
+    if (on.device_count() <= 8 || on.classes.size() > 1 || !r.resume.empty() || !r.given.empty()) {
+        return "mcmc";
+    }
+    const planner::named_network n = network_of(r, on.device_count());
+    const bool repeats = ts::find_repeats(n.graph.view()).count >= ts::search::few_block_estimator::blocks_needed;
+    return repeats ? "joint" : "mcmc";
+}
+
 void run(const planner::request& r) {
     if (!r.calibrate.empty()) {
         std::fputs(planner::calibrated(r).c_str(), stdout);
@@ -300,7 +313,10 @@ int main(int count, char** arguments) {
             throw CLI::ValidationError("--nodes",
                                        "the machine '" + r.machine + "' says how many nodes it has; leave --nodes out");
         }
-        if (!r.resume.empty() && (!planner::can_go_on(r.search) || !r.from.empty())) {
+        if (r.search.empty() && r.from.empty() && r.calibrate.empty() && !r.print_cpp) {
+            r.search = usual_search(r);
+        }
+        if (!r.resume.empty() && (!r.from.empty() || !planner::can_go_on(r.search))) {
             throw CLI::ValidationError("--resume", "only --search " + planner::those_that_go_on() +
                                                        " can go on from a file; leave --resume out");
         }

@@ -49,7 +49,7 @@ struct request {
     int devices = 0;
     ts::index_t batch = 0;
     ts::index_t memory = -1;
-    std::string search = "mcmc";
+    std::string search;                  ///< "": the usual one of the machine
     std::string schedule;                ///< of pipelines
     std::string policy;                  ///< by which gradients are synchronized
     std::map<std::string, double> given; ///< options of searches, schedules and policies

@@ -88,10 +88,10 @@ measured_run run_in(const run_table& t, std::int64_t row) {
     n.sequence = t.whole(row, "seq", 100'000'000);
     r.gpu = t.has("gpu") ? t.text(row, "gpu") : "";
     r.gpus = static_cast<int>(t.whole(row, "gpus", 16384));
-    constexpr const char* precisions[] = {"fp32", "tf32", "bf16", "fp8"};
+    constexpr const char* precisions[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
     const std::size_t math = t.one_of(row, "precision", precisions);
     r.precision = precisions[math];
-    n.math = static_cast<ts::precision>(math < 3 ? math : 2);
+    n.math = static_cast<ts::precision>(math);
     r.micro = t.whole(row, "micro_batch", many);
     r.times = t.whole(row, "accumulation", many);
     r.zero = t.one_of(row, "sharding", {"FULL_SHARD", "SHARD_GRAD_OP"}) == 0 ? 3 : 2;

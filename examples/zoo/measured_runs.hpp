@@ -20,7 +20,7 @@ struct measured_run {
     family_sizes network;
     std::string gpu; ///< as the table says it; "" where it does not
     int gpus = 1;
-    std::string precision;           ///< the same; network.math is what stands for it here
+    std::string precision;           ///< the same
     tessera::index_t micro = 1;      ///< samples of a device at a time ...
     tessera::index_t times = 1;      ///< ... so many times a step
     int zero = 3;                    ///< stage
@@ -30,9 +30,8 @@ struct measured_run {
 };
 
 /// The runs of a table of comma-separated values with a line of names of columns: model, layers, width, heads, vocab,
-/// ffn, seq, gpus, precision (bf16, tf32, fp32; fp8 is read, and nothing here predicts it), micro_batch, accumulation,
-/// sharding (FULL_SHARD or SHARD_GRAD_OP), recompute (none or full), and tokens_per_s_gpu or step_ms; gpu and params
-/// may be there. Throws tessera::error, naming line and column, for what is missing or means nothing.
+/// ffn, seq, gpus, precision (fp32, tf32, bf16, fp16, fp8), micro_batch, accumulation, sharding (FULL_SHARD or
+/// SHARD_GRAD_OP), recompute (none or full), and tokens_per_s_gpu or step_ms; gpu and params may be there. Throws tessera::error, naming line and column, for what is missing or means nothing.
 std::vector<measured_run> runs_from_text(std::string_view text, const std::string& called);
 std::vector<measured_run> read_runs(const std::string& path);
 
