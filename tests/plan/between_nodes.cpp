@@ -288,7 +288,7 @@ TEST_CASE("every task finds on its node what was written last, by waits of its o
         ++plans;
     }
     CHECK(come > 100000);
-    CHECK(queued > 5);
+    CHECK(queued > 2);
 }
 
 TEST_CASE("data parallelism over two nodes sends half of each gradient and half of the new parameters either way, and "

@@ -36,7 +36,7 @@ TEST_CASE("equal parts: two of them are simulated as all are, on random strategi
         INFO(w);
         CHECK(false);
     }
-    CHECK(found.folded > 40);
+    CHECK(found.folded > 30);
     for (const int of_kind : found.by_parts) { // parts of one device, two, more; pipelines; ZeRO 3
         CHECK(of_kind > 0);
     }
@@ -47,7 +47,9 @@ TEST_CASE("equal parts: what is planned does not grow with the number of parts")
     for (int i = 0; i < 2; ++i) {
         const int devices = i == 0 ? 16 : 1024;
         const ts::graph g = ts::describe<test_networks::transformer::network>(2 * devices);
-        const ts::cluster on(ts::machines::h100_nodes(devices / 8));
+        ts::device_graph machine = ts::machines::h100_nodes(devices / 8);
+        machine.classes[0].rates = {}; // by which slices of one element more take longer
+        const ts::cluster on(machine);
         const ts::strategy s = ts::search::data_parallel(g.view(), devices);
         const ts::search::equal_parts x = ts::search::equal_parts_of(g.view(), on, s);
         REQUIRE(x.parts == devices);

@@ -100,9 +100,9 @@ TEST_CASE("rates by size: waves of tiles, terms, attention, bytes; classes witho
           doctest::Approx(2.0 * static_cast<double>(time(flat, r))).epsilon(0.01));
     // Attention has its own rates, and memory its ramp.
     ts::cost::work w{ts::work_kind::matrix_product, 1'000'000'000'000, 8, ts::precision::bf16};
-    w.attention = ts::cost::attention_pass::forward;
+    w.of_pairs = ts::cost::attention_pass::forward;
     const index_t forward = ts::cost::roofline_time(w, c);
-    w.attention = ts::cost::attention_pass::backward;
+    w.of_pairs = ts::cost::attention_pass::backward;
     CHECK(static_cast<double>(ts::cost::roofline_time(w, c) - c.launch) ==
           doctest::Approx(1.5 * static_cast<double>(forward - c.launch)).epsilon(0.001));
     CHECK(ts::cost::memory_time(r.memory_ramp, c) ==
@@ -173,7 +173,7 @@ TEST_CASE("a table of runs that cannot be read is refused with its run and colum
                "run 1: column 'tokens_per_s_gpu' is \"100000 tok/s\", but must be a number "
                "of tokens per second and device above 0, without the unit"));
     CHECK(says("FULL_SHARD", "DDP", "column 'sharding' is \"DDP\", but must be one of FULL_SHARD, SHARD_GRAD_OP"));
-    CHECK(says("bf16", "int4", "must be one of fp32, tf32, bf16, fp8"));
+    CHECK(says("bf16", "int4", "must be one of fp32, tf32, bf16, fp16, fp8"));
     CHECK(says(",6,", ",0,", "column 'layers' is \"0\", but must be a whole number from 1 to 10000"));
     const std::string in_ms = test_support::replaced(good, "tokens_per_s_gpu", "step_ms");
     CHECK(networks::runs_from_text(in_ms, "runs.csv")[0].nanoseconds == doctest::Approx(100000e6));

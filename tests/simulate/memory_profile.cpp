@@ -93,7 +93,7 @@ TEST_CASE("activities: they make up the timeline, and none of a device or a lane
             const sim::activity_trace a = sim::trace(g, p, on);
             CHECK(a.makespan == t.makespan);
             std::vector<ts::index_t> device_busy(4, 0);
-            std::vector<ts::index_t> lane_busy(ts::to_size(on.lanes() + 4 + 2 * 4), 0);
+            std::vector<ts::index_t> lane_busy(t.lane_busy.size(), 0);
             std::vector<std::vector<std::pair<ts::index_t, ts::index_t>>> rows(4 + lane_busy.size());
             for (const sim::busy_span& b : a.spans) {
                 (b.device >= 0 ? device_busy[ts::to_size(b.device)] : lane_busy[ts::to_size(b.lane)]) +=

@@ -30,7 +30,7 @@ struct work {
     index_t bytes = 0; ///< that it reads and writes of its own device's memory or, where tiles are remote, of theirs
     precision math = precision::fp32;          ///< the rate of which counts
     fixed_vector<product_shape, 4> products{}; ///< part of the operations; of them the shapes are known
-    attention_pass attention = attention_pass::none;
+    attention_pass of_pairs = attention_pass::none;
 };
 
 namespace detail {
@@ -78,9 +78,9 @@ constexpr index_t arithmetic_by_rates(const work& w, const device_class& on, ind
         const index_t x = rate * thousandths / 1000;
         return x > 1 ? x : index_t{1};
     };
-    if (w.attention != attention_pass::none) {
+    if (w.of_pairs != attention_pass::none) {
         return w.flops /
-               reached(w.attention == attention_pass::forward ? r.attention_forward_share : r.attention_backward_share);
+               reached(w.of_pairs == attention_pass::forward ? r.attention_forward_share : r.attention_backward_share);
     }
     if (w.kind == work_kind::elementwise) {
         return w.flops / reached(elementwise * 10);

@@ -37,8 +37,9 @@ concept NetworkPrecision = requires {
 /// fp8 products of activations (attention) stay bf16, as all that multiplies no parameters.
 constexpr void set_precision(tensor_node* tensors, int tensor_count, op_node* ops, int op_count, precision p) {
     for (int i = 0; i < op_count; ++i) {
-        const bool of_activations = record_of(ops[i].attributes).facts.work == work_kind::matrix_product &&
-                                    (ops[i].parameters.empty() || ops[i].attributes.kind == op_kind::attention);
+        const op_facts& facts = record_of(ops[i].attributes).facts;
+        const bool of_activations =
+            facts.work == work_kind::matrix_product && (ops[i].parameters.empty() || facts.merges);
         ops[i].attributes.math = p == precision::fp8 && of_activations ? precision::bf16 : p;
     }
     for (int t = 0; t < tensor_count; ++t) {

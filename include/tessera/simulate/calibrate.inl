@@ -119,25 +119,24 @@ TESSERA_INLINE calibration calibrate(const std::vector<measured_step>& steps, co
 
 TESSERA_INLINE std::string to_text(const calibration& c) {
     char line[300];
-    std::snprintf(line, sizeof line, "%-26s %10s %10s\n", "number", "before", "after");
+    print_to(line, sizeof line, "%-26s %10s %10s\n", "number", "before", "after");
     std::string text = line;
     for (const fitted_number& x : c.numbers) {
-        std::snprintf(line, sizeof line, "%-26s %10lld %10lld\n", x.called.c_str(), static_cast<long long>(x.before),
-                      static_cast<long long>(x.after));
+        print_to(line, sizeof line, "%-26s %10lld %10lld\n", x.called.c_str(), static_cast<long long>(x.before),
+                 static_cast<long long>(x.after));
         text += line;
     }
-    std::snprintf(line, sizeof line, "%-44s %12s %10s %8s %10s %8s\n", "step", "measured ms", "before", "off %",
-                  "after", "off %");
+    print_to(line, sizeof line, "%-44s %12s %10s %8s %10s %8s\n", "step", "measured ms", "before", "off %", "after",
+             "off %");
     text += line;
     for (const fitted_step& s : c.steps) {
-        std::snprintf(line, sizeof line, "%-44s %12.1f %10.1f %+8.1f %10.1f %+8.1f\n", s.called.c_str(),
-                      s.measured * 1e-6, s.before * 1e-6, 100 * (s.before / s.measured - 1), s.after * 1e-6,
-                      100 * (s.after / s.measured - 1));
+        print_to(line, sizeof line, "%-44s %12.1f %10.1f %+8.1f %10.1f %+8.1f\n", s.called.c_str(), s.measured * 1e-6,
+                 s.before * 1e-6, 100 * (s.before / s.measured - 1), s.after * 1e-6, 100 * (s.after / s.measured - 1));
         text += line;
     }
-    std::snprintf(line, sizeof line,
-                  "root mean square of log(predicted / measured): %.4f before, %.4f after, %d steps simulated\n",
-                  c.error_before, c.error_after, c.simulated);
+    print_to(line, sizeof line,
+             "root mean square of log(predicted / measured): %.4f before, %.4f after, %d steps simulated\n",
+             c.error_before, c.error_after, c.simulated);
     return text + line;
 }
 

@@ -3,8 +3,7 @@
 #pragma once
 #include "tessera/base/begin_header.inl"
 
-#include "tessera/op/attention.hpp"
-#include "tessera/op/routing.hpp"
+#include "tessera/op/model_work.hpp"
 #include "tessera/plan/memory.hpp"
 #include "tessera/simulate/step_figures.hpp"
 #include "tessera/simulate/task_time.hpp"
@@ -14,33 +13,22 @@ namespace tessera::simulation::detail {
 /// Of an operator's parameters the share that a token meets: of experts to which tokens are sent, those it is sent to.
 TESSERA_INLINE double share_met(const graph_view& g, int op) {
     const op_node& o = g.ops[op];
-    if (!(o.attributes.kind == op_kind::routed_linear) || o.inputs.size() < 2 || o.parameters.empty()) {
-        return 1;
-    }
-    const int slots = g.tensors[o.inputs[1]].producer;
-    const index_t experts = g.parameters[o.parameters[0]].extents[0];
-    if (slots < 0 || !(g.ops[slots].attributes.kind == op_kind::token_slots) || experts < 1) {
-        return 1;
-    }
-    const auto top = g.ops[slots].attributes.as<op::token_slots_attributes>().top;
-    return static_cast<double>(top < experts ? top : experts) / static_cast<double>(experts);
+    const int slots = o.inputs.size() < 2 ? -1 : g.tensors[o.inputs[1]].producer;
+    return slots < 0 || o.parameters.empty()
+               ? 1
+               : op::share_of_experts(o.attributes, g.ops[slots].attributes, g.parameters[o.parameters[0]].extents[0]);
 }
 
 /// Forward and backward FLOPs of a product of activations, of all pairs of positions.
-TESSERA_INLINE double attention_flops(const graph_view& g, int op) {
-    const op_attributes& a = g.ops[op].attributes;
+TESSERA_INLINE double flops_of_pairs(const graph_view& g, int op) {
     constexpr int passes = 3; // forward, and backward twice as much
-    if (a.kind == op_kind::matmul) {
-        return passes * static_cast<double>(forward_flops(g.describe(op)));
-    }
-    if (!(a.kind == op_kind::attention) && !(a.kind == op_kind::padded_attention)) {
+    const op_node& o = g.ops[op];
+    if (o.inputs.size() < 2 || g.facts(op).work != work_kind::matrix_product) {
         return 0;
     }
-    const shape& queries = g.tensors[g.ops[op].inputs[0]].extents;
-    const shape& keys = g.tensors[g.ops[op].inputs[1]].extents;
-    const shape& out = g.output_of(op).extents;
-    const double pairs = static_cast<double>(queries[0]) * static_cast<double>(queries[1] * keys[1]);
-    return passes * 2 * pairs * static_cast<double>(queries[2] + out[2]);
+    return passes * op::flops_of_pairs(o.attributes, static_cast<double>(forward_flops(g.describe(op))),
+                                       g.tensors[o.inputs[0]].extents, g.tensors[o.inputs[1]].extents,
+                                       g.output_of(op).extents);
 }
 
 } // namespace tessera::simulation::detail
@@ -83,7 +71,7 @@ TESSERA_INLINE model_work work_of_model(const graph_view& g) {
     w.math = g.ops[0].attributes.math;
     std::vector<char> counted(to_size(g.parameter_count), 0);
     double products = 0;
-    double of_attention = 0;
+    double of_pairs = 0;
     for (int op = 0; op < g.op_count; ++op) {
         for (const int p : g.ops[op].parameters) {
             if (counted[to_size(p)] == 0 && g.parameters[p].trained) {
@@ -91,13 +79,13 @@ TESSERA_INLINE model_work work_of_model(const graph_view& g) {
                 w.parameters += detail::share_met(g, op) * static_cast<double>(g.parameters[p].extents.volume());
             }
         }
-        const double attention = detail::attention_flops(g, op);
-        of_attention += attention;
-        if (attention == 0 && g.facts(op).work != work_kind::elementwise) {
+        const double pairs = detail::flops_of_pairs(g, op);
+        of_pairs += pairs;
+        if (pairs == 0 && g.facts(op).work != work_kind::elementwise) {
             products += 3 * static_cast<double>(forward_flops(g.describe(op)));
         }
     }
-    w.flops = of_attention + (w.tokens > 0 ? 6 * w.parameters * static_cast<double>(w.tokens) : products);
+    w.flops = of_pairs + (w.tokens > 0 ? 6 * w.parameters * static_cast<double>(w.tokens) : products);
     return w;
 }
 

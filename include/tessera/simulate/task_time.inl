@@ -20,7 +20,7 @@ TESSERA_INLINE void add_shapes(const description& d, const task& t, cost::work& 
         return;
     }
     if (d.facts.merges) {
-        w.attention = forward ? cost::attention_pass::forward : cost::attention_pass::backward;
+        w.of_pairs = forward ? cost::attention_pass::forward : cost::attention_pass::backward;
         return;
     }
     const auto add = [&](const product_shape& p) {

@@ -44,6 +44,9 @@ struct recorded_case {
             x.offload = false; // came after the recorded plans
         }
         pair.how.state_on_host = false;
+        if (const std::size_t at = pair.what.find(", state on the host"); at != std::string::npos) {
+            pair.what.erase(at, std::string_view(", state on the host").size());
+        }
         test_support::random pick{ts::op::mix(number ^ 0x9ec04dULL)};
         how.update = made.how;
         how.kind = pick(5) == 0 ? ts::run_kind::evaluation : ts::run_kind::training;

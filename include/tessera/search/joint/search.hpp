@@ -38,7 +38,7 @@ struct joint_result {
     std::vector<joint_candidate> all{}; ///< that were estimated or simulated, the fastest that fit first
     int considered = 0;                 ///< points that there are
     int refused = 0;                    ///< of them, break a rule: heads or positions that do not divide
-    int too_large = 0; ///< of them, keep more results than the devices have memory, whatever else they store
+    int too_large = 0;                  ///< of them, need more memory than there is, before anything is measured
     /// ns: none that fits is faster, by the estimate: devices share what one of them takes for a micro-batch by itself, without
     /// what they send and update, and have the bubble of their pipeline.
     index_t least = 0;

@@ -31,6 +31,9 @@ public:
             launches_ += d.facts.view ? 0 : 2 * on.class_of(0).launch;
         }
         busy_ /= on.devices();
+        for (int p = 0; p < g.parameter_count; ++p) {
+            parameter_bytes_ += g.parameters[p].trained ? 4 * g.parameters[p].extents.volume() : 0;
+        }
     }
 
     joint_result run();
@@ -49,7 +52,7 @@ private:
     void add_micro_batches(std::vector<degrees>& all, parallelism x);
     /// ns: no strategy of these degrees that recomputes so is faster.
     index_t least_of(const parallelism& x, const recompute_rule& recomputed);
-    /// False where what is kept of the micro-batches under way alone fits no device.
+    /// False where parameters, gradients, state and what is kept of the micro-batches under way are too much already.
     bool may_fit(const parallelism& x, const recompute_rule& recomputed);
     std::vector<recompute_rule> rules() const;
     std::vector<int> zero_stages(const parallelism& x) const;
@@ -70,8 +73,9 @@ private:
     const joint_options& o_;
     few_block_estimator estimate_;
     index_t limit_ = 0;
-    index_t busy_ = 0;     ///< ns: a step's operators, on all devices
-    index_t launches_ = 0; ///< ns: of all operators once, forward and backward
+    index_t busy_ = 0;            ///< ns: a step's operators, on all devices
+    index_t launches_ = 0;        ///< ns: of all operators once, forward and backward
+    index_t parameter_bytes_ = 0; ///< of all that are trained, in fp32
     bool merges_ = false;
     bool heads_ = false;
     index_t best_ = INT64_MAX; ///< ns, of what fits
@@ -103,8 +107,15 @@ TESSERA_INLINE bool joint_searcher::may_fit(const parallelism& x, const recomput
     if (limit_ == 0 || !estimate_.estimates()) {
         return true;
     }
+    const bool divides = x.how == shared_by::tensor || x.how == shared_by::exact || x.how == shared_by::lean;
+    const index_t own = parameter_bytes_ / (x.stages * (divides ? x.share : 1)); // of a device that stores them whole
+    const index_t slice = parameter_bytes_ / on_.devices();
+    // Sums of gradients over micro-batches are whole, whatever is stored in slices.
+    const index_t stored =
+        (x.zero == 3 ? slice : own) + (x.micro_batches > 1 ? own : 0) + o_.lowering.update.state_count() * slice;
     const index_t one = estimate_.time_alone(samples, recomputed).bytes / (x.stages * x.share);
-    return one * std::min(x.stages, x.micro_batches) / 10 * 9 <= limit_; // arenas of few blocks are not all alike
+    // Arenas of few blocks are not all alike, nor is what each device has.
+    return (stored + one * std::min(x.stages, x.micro_batches)) / 10 * 8 <= limit_;
 }
 
 TESSERA_INLINE void joint_searcher::add_micro_batches(std::vector<degrees>& all, parallelism x) {
@@ -137,12 +148,12 @@ TESSERA_INLINE void joint_searcher::add_ways(std::vector<degrees>& all, int stag
     x.stages = stages;
     x.share = share;
     x.data = on_.devices() / stages / share;
-    const int widest = std::max(8, node_grid_of(on_).per_node); // in one operator, unless pieces go round a ring
+    const int widest = std::max(8, node_grid_of(on_).per_node);
     for (const shared_by how : {shared_by::tensor, shared_by::ulysses, shared_by::ring, shared_by::zigzag,
                                 shared_by::exact, shared_by::lean}) {
         const bool ring = how == shared_by::ring || how == shared_by::zigzag;
-        if ((share == 1 && how != shared_by::tensor) || (how == shared_by::lean && heads_) || (ring && !merges_) ||
-            (!ring && share > widest) ||
+        if ((share == 1 && how != shared_by::tensor) || (how == shared_by::lean && heads_) ||
+            (ring && (!merges_ || share > 2 * widest)) || (!ring && share > widest) ||
             ((how == shared_by::ulysses || how == shared_by::tensor) && share > 1 && !heads_)) {
             continue;
         }
