@@ -126,6 +126,10 @@ TESSERA_INLINE few_block_estimator::few few_block_estimator::few_of(const parall
     parallelism_parts parts;
     if (x.how == shared_by::exact || x.how == shared_by::lean) {
         const std::vector<configuration>& all = within_of(x, samples);
+        if (all.empty()) {
+            throw error("tessera: an operator cannot be split in " + std::to_string(x.share) +
+                        " shards; use fewer devices for a replica");
+        }
         for (const int op : f.network.op_of) {
             parts.within.push_back(all[to_size(op)]);
         }
