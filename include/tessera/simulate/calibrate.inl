@@ -6,6 +6,7 @@
 #include "tessera/simulate/calibrate.hpp"
 
 #include "tessera/base/nearest.hpp"
+#include "tessera/base/number_text.hpp"
 #include "tessera/simulate/simulate.hpp"
 
 #include <cmath>
