@@ -92,7 +92,8 @@ TEST_CASE("names are unique, a wrong one is refused with what it may have meant,
     CHECK_THROWS_WITH_AS(
         ts::find_record(ts::record_list(search::library_searches), "mcmmc", "search"),
         "there is no search 'mcmmc'; did you mean mcmc?; there are mcmc, fit, exhaustive, grid, joint, "
-        "optimum, tofu, pipeline, hypar-flow, optcnn, elimination, grouped-optcnn, data, proportional, one-weird-trick, model, "
+        "optimum, tofu, pipeline, hypar-flow, optcnn, elimination, grouped-optcnn, data, proportional, "
+        "one-weird-trick, model, "
         "single, mesh, megatron, megatron-sp, ulysses, ring, zigzag, placement, central-copy",
         ts::error);
     CHECK_THROWS_WITH_AS(ts::find_record(ts::record_list(schedule::library_policies), "zero-4", "policy", "see --list"),
