@@ -12,6 +12,7 @@
 #include "tessera/op/reduce.hpp"
 #include "tessera/op/rms_norm.hpp"
 #include "tessera/op/roll.hpp"
+#include "tessera/op/vocabulary_loss.hpp"
 #include "tessera/part/experts.hpp"
 #include "tessera/part/residual.hpp"
 #include "tessera/schedule/gradients.hpp"
@@ -73,6 +74,8 @@ struct nests : ts::sequential<ts::tokens<6>, words, first, below, shift, ts::rms
                               ts::cross_entropy> {};
 struct counting : ts::sequential<ts::features<4>, numbered, fc, ts::cross_entropy> {};
 struct shifted : ts::sequential<ts::image<1, 4, 4>, ts::roll<ts::shift<2, 1>>, ts::flatten, fc, ts::cross_entropy> {};
+struct last : ts::vocabulary_loss<11> {};
+struct without_logits : ts::sequential<ts::tokens<6>, words, last> {};
 } // namespace own
 
 std::string text_of(const ts::graph_view& g, const ts::strategy& s, int ranks,
@@ -266,6 +269,8 @@ TEST_CASE("what has no counterpart is refused by name, everything at once") {
     const auto shifted = ts::describe<own::shifted>(4);
     CHECK(has(refusal_of(shifted.view(), ts::strategy(shifted.view()), 1),
               "roll: the operator has no lines for PyTorch"));
+    const auto words = ts::describe<own::without_logits>(4);
+    CHECK(has(refusal_of(words.view(), ts::strategy(words.view()), 1), "the operator has no lines for PyTorch"));
 }
 
 TEST_CASE("ZeRO 3, P3 and zero bubble: slices, messages in the order of layers, and gradients taken apart") {
