@@ -45,7 +45,7 @@ bool is_product(op_kind kind) {
 
 /// A loss with the product before it: rows that do not count meet it as zeros.
 bool has_product(const op_case& row) {
-    return ts::record_of(row.attributes).name.find("vocabulary_loss") != std::string_view::npos;
+    return std::string_view(ts::record_of(row.attributes).name).find("vocabulary_loss") != std::string_view::npos;
 }
 
 /// Moves or chooses numbers, so that zeros keep their signs.
