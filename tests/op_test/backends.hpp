@@ -16,6 +16,7 @@ struct backend {
     std::string missing{}; ///< why it cannot run here; empty: it can
     void (*run)(const task&, outcome&) = nullptr;
     const row* wrong = nullptr; ///< an operator that this backend computes wrong by intent: a test of the runner
+    std::string refused{};      ///< part of the names of operators that it refuses by name, which do not run then
 };
 
 backend reference_backend();

@@ -168,7 +168,12 @@ int devices_of(const options& o, std::uint64_t seed) {
 
 void run_all(const options& o, const backend& b, const std::vector<row>& rows, runner& all) {
     all.begin();
+    std::size_t offered = 0;
     for (const row& r : rows) {
+        if (!b.refused.empty() && r.kind.find(b.refused) != std::string::npos) {
+            continue;
+        }
+        ++offered;
         for (std::uint64_t seed = o.seeds.first; seed <= o.seeds.last; ++seed) {
             for (const ts::precision math : b.precisions) {
                 const bool asked = o.precisions.empty() ||
@@ -183,7 +188,7 @@ void run_all(const options& o, const backend& b, const std::vector<row>& rows, r
             }
         }
     }
-    all.tell(b, rows.size());
+    all.tell(b, offered);
 }
 
 } // namespace
