@@ -21,6 +21,12 @@ struct repeated_blocks {
     constexpr int end() const { return first + length * count; }
     /// The block of an operator; -1 before all blocks, `count` after them.
     constexpr int block_of(int op) const { return op < first ? -1 : op >= end() ? count : (op - first) / length; }
+    /// The operator that stands for `op` in the same network with `blocks` blocks, the second of which (they are at
+    /// least 2) stands for all.
+    constexpr int in_blocks(int blocks, int op) const {
+        const int b = block_of(op);
+        return b < 0 ? op : b == count ? op - end() + first + blocks * length : first + length + (op - first) % length;
+    }
 };
 
 namespace detail {

@@ -10,6 +10,13 @@
 
 namespace tessera::search {
 
+namespace detail {
+
+/// One stage in which so many micro-batches go forward before the first goes backward, and then one for each.
+pipeline_schedule forward_ahead(int micro_batches, int ahead);
+
+} // namespace detail
+
 class grid_memory : public grid_timer {
 public:
     using grid_timer::grid_timer;

@@ -7,6 +7,23 @@
 
 #include <utility>
 
+namespace tessera::search::detail {
+
+TESSERA_INLINE pipeline_schedule forward_ahead(int micro_batches, int ahead) {
+    pipeline_schedule order = schedule::empty_schedule(1, 1, micro_batches);
+    for (int m = 0; m < micro_batches + ahead; ++m) {
+        if (m < micro_batches) {
+            order.workers[0].push_back({0, m, action_kind::forward});
+        }
+        if (m >= ahead) {
+            order.workers[0].push_back({0, m - ahead, action_kind::backward});
+        }
+    }
+    return order;
+}
+
+} // namespace tessera::search::detail
+
 namespace tessera::search {
 
 TESSERA_INLINE std::vector<index_t> grid_memory::memory(const device_grid& x) {
@@ -78,17 +95,7 @@ TESSERA_INLINE void grid_memory::arenas(const device_grid& x, int blocks, int in
     const int count = std::min(x.micro_batches, in_flight + 2);
     const shortened_graph few = with_blocks(g_, repeats_, blocks, samples(x) * count);
     strategy s = few_blocks(x, few, count, false);
-    pipeline_schedule order = schedule::empty_schedule(1, 1, count);
-    const int ahead = std::min(in_flight - 1, count);
-    for (int m = 0; m < count + ahead; ++m) {
-        if (m < count) {
-            order.workers[0].push_back({0, m, action_kind::forward});
-        }
-        if (m >= ahead) {
-            order.workers[0].push_back({0, m - ahead, action_kind::backward});
-        }
-    }
-    s.follow(order);
+    s.follow(detail::forward_ahead(count, std::min(in_flight - 1, count)));
     for (std::size_t op = 0; op < s.ops.size() && x.stages > 1; ++op) {
         const int b = repeats_.block_of(few.op_of[op]);
         s.ops[op].start = b < 0 ? x.tensor : b == repeats_.count ? 2 * x.tensor : 0;

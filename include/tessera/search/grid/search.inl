@@ -191,11 +191,7 @@ grid_searcher::within(int tensor, index_t samples) const {
         }
         std::vector<configuration> all;
         for (int op = 0; op < g_.op_count; ++op) {
-            const int b = r.block_of(op);
-            const int place = b < 0          ? op
-                              : b == r.count ? op - r.end() + r.first + blocks * r.length
-                                             : r.first + r.length + (op - r.first) % r.length;
-            all.push_back(found[to_size(place)]);
+            all.push_back(found[to_size(r.in_blocks(blocks, op))]);
         }
         ways.emplace_back(price == 0 ? "found by elimination" : "found by elimination, parameters divided", all);
     }

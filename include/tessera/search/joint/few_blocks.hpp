@@ -93,8 +93,13 @@ private:
     };
     few few_of(const parallelism& x, index_t samples, int blocks);
     plan plan_of(const few& f, int devices) const;
+    struct few_cost {
+        index_t step = 0;  ///< ns
+        index_t bytes = 0; ///< of the device that needs most
+        index_t arena = 0; ///< of the first device's, while it works
+    };
     /// Time and bytes of a plan of some blocks.
-    joint_cost simulate_few(const parallelism& x, index_t samples, int blocks);
+    few_cost simulate_few(const parallelism& x, index_t samples, int blocks);
     /// Bytes of a device of each part (see measured::apart), with the results of `kept` micro-batches kept.
     void memory_apart(const parallelism& x, index_t samples, int blocks, int kept, index_t* bytes);
     void measure_apart(measured& m);

@@ -54,12 +54,7 @@ TESSERA_INLINE const std::vector<configuration>& few_block_estimator::within_of(
     const shortened_graph short_one = with_blocks(g_, repeats_, blocks, samples);
     const std::vector<configuration> found = eliminated(short_one.network.view());
     for (int op = 0; op < g_.op_count && !found.empty(); ++op) {
-        const int b = repeats_.block_of(op);
-        const int place = b < 0 ? op
-                          : b == repeats_.count
-                              ? op - repeats_.end() + repeats_.first + blocks * repeats_.length
-                              : repeats_.first + repeats_.length + (op - repeats_.first) % repeats_.length;
-        within_.back().ops.push_back(found[to_size(place)]);
+        within_.back().ops.push_back(found[to_size(repeats_.in_blocks(blocks, op))]);
     }
     return within_.back().ops;
 }
@@ -93,15 +88,12 @@ TESSERA_INLINE const few_block_estimator::alone& few_block_estimator::time_alone
     }
     parallelism x;
     x.recomputed = recomputed;
-    line of[2];
-    for (x.micro_batches = 1; x.micro_batches <= 2; ++x.micro_batches) {
-        of[x.micro_batches - 1] = {simulate_few(x, samples, 2).step, simulate_few(x, samples, 4).step};
-    }
-    x.micro_batches = 1;
-    const line kept{plan_of(few_of(x, samples, 2), 1).arena_bytes[0], plan_of(few_of(x, samples, 4), 1).arena_bytes[0]};
+    const few_cost two = simulate_few(x, samples, 2);
+    const few_cost four = simulate_few(x, samples, 4);
+    x.micro_batches = 2;
+    const line again{simulate_few(x, samples, 2).step - two.step, simulate_few(x, samples, 4).step - four.step};
     // Without updates: what a second micro-batch takes.
-    alone_.push_back(
-        {samples, recomputed, of[1].at(repeats_.count) - of[0].at(repeats_.count), kept.at(repeats_.count)});
+    alone_.push_back({samples, recomputed, again.at(repeats_.count), line{two.arena, four.arena}.at(repeats_.count)});
     return alone_.back();
 }
 
@@ -155,30 +147,22 @@ TESSERA_INLINE index_t few_block_estimator::most_bytes(const plan& p, int first,
     return most;
 }
 
-TESSERA_INLINE joint_cost few_block_estimator::simulate_few(const parallelism& x, index_t samples, int blocks) {
+TESSERA_INLINE few_block_estimator::few_cost few_block_estimator::simulate_few(const parallelism& x, index_t samples,
+                                                                               int blocks) {
     const few f = few_of(x, samples, blocks);
     const cluster& on = first_devices_of(x.data * x.share);
     const plan p = plan_of(f, on.devices());
     simulation::task_times times = times_;
     times.parts = f.copies;
     simulation::task_activities activities(on, f.network.network.view(), times);
-    return {simulation::simulate(p, activities).makespan, 0, most_bytes(p, 0, f.data * x.share)};
+    return {simulation::simulate(p, activities).makespan, most_bytes(p, 0, f.data * x.share), p.arena_bytes[0]};
 }
 
 TESSERA_INLINE void few_block_estimator::memory_apart(const parallelism& x, index_t samples, int blocks, int kept,
                                                       index_t* bytes) {
     few f = few_of(x, samples, blocks);
     strategy& s = f.how;
-    pipeline_schedule order = schedule::empty_schedule(1, 1, x.micro_batches);
-    for (int m = 0; m < x.micro_batches + kept - 1; ++m) {
-        if (m < x.micro_batches) {
-            order.workers[0].push_back({0, m, action_kind::forward});
-        }
-        if (m >= kept - 1) {
-            order.workers[0].push_back({0, m - kept + 1, action_kind::backward});
-        }
-    }
-    s.follow(order);
+    s.follow(detail::forward_ahead(x.micro_batches, kept - 1));
     const int devices = f.data * x.share;
     const int listed = static_cast<int>(s.pool.size());
     for (int i = 0; i < 2 * listed; ++i) {
@@ -225,8 +209,8 @@ TESSERA_INLINE const few_block_estimator::measured& few_block_estimator::measure
         made.samples = samples_of(x);
         for (int count = std::min(x.micro_batches, 2); count <= made.of.micro_batches; ++count) {
             y.micro_batches = count;
-            const joint_cost two = simulate_few(y, made.samples, 2);
-            const joint_cost four = simulate_few(y, made.samples, 4);
+            const few_cost two = simulate_few(y, made.samples, 2);
+            const few_cost four = simulate_few(y, made.samples, 4);
             made.step[count - 1] = {two.step, four.step};
             made.bytes = {two.bytes, four.bytes};
         }

@@ -8,7 +8,7 @@
 #include "tessera/base/number_text.hpp"
 #include "tessera/base/stable_sort.hpp"
 #include "tessera/search/coarse/parts.hpp"
-#include "tessera/search/finished_step.hpp"
+#include "tessera/search/equal_parts.hpp"
 
 #include <utility>
 
@@ -276,7 +276,8 @@ TESSERA_INLINE void joint_searcher::simulate_best(joint_result& r) {
             continue; // that was its whole plan, or it is too large
         }
         const finished_step s =
-            simulate_finished(g_, on_, strategy_of(g_, on_, c.what, estimate_.parts_of(c.what)), o_.times, o_.lowering);
+            simulate_parts(g_, on_, strategy_of(g_, on_, c.what, estimate_.parts_of(c.what)), o_.times, o_.lowering)
+                .step;
         c.simulated = {s.makespan, c.estimated.bubble, *std::max_element(s.peak_bytes.begin(), s.peak_bytes.end())};
         c.fits = fits(c.simulated);
         fitting += c.fits ? 1 : 0;
