@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace {
 
@@ -152,6 +153,13 @@ TEST_CASE("joint: nothing that memory allows is faster by 2 %, all simulated who
         CHECK(r.best.simulated.step == found.step);
         CHECK(found.step >= r.least);
         REQUIRE(found.bytes <= memory);
+        std::set<int> stored; // where memory is short all ways to store are looked at, and to recompute
+        std::set<ts::recompute_rule::kind> kept;
+        for (const search::joint_candidate& c : r.all) {
+            stored.insert(c.what.zero);
+            kept.insert(c.what.recomputed.which);
+        }
+        CHECK((memory > 1'000'000'000 || (stored.size() == 3 && kept.size() == 3)));
         search::few_block_estimator parts(g.view(), on, test_support::with_adam());
         search::random_numbers pick{7};
         int tried = 0;
